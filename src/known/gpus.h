@@ -1,5 +1,6 @@
-// The GPU table (gpus.csv, embedded) and the match from a trace's device properties to a row. Peaks are theoretical
-// bounds, never forecasts; cells that no source backs are marked. An unknown device gives no row, never a guess.
+// The GPU table (gpus.csv, embedded) and the match from a trace's device properties to a row. Peaks
+// are theoretical bounds, never forecasts; cells that no source backs are marked. An unknown device
+// gives no row, never a guess.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ struct DeviceProperties {
 struct GpuMatch {
   Gpu gpu;
   bool by_properties = false;  // the name was empty: found by SMs, memory and compute capability
-  std::string warning;         // SMs or memory differ from the row (MIG, another variant); empty if they agree
+  std::string
+      warning;  // SMs or memory differ from the row (MIG, another variant); empty if they agree
 };
 
 const std::vector<Gpu>& gpus();

@@ -1,5 +1,5 @@
-// Owner: who a nanosecond of a step belongs to. The kernel kinds and the idle kinds of the budget, one list, in the
-// order in which reports break ties. Names are fixed by the JSON contract.
+// Owner: who a nanosecond of a step belongs to. The kernel kinds and the idle kinds of the budget,
+// one list, in the order in which reports break ties. Names are fixed by the JSON contract.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,26 @@
 namespace culprit::known {
 
 enum class Owner : std::uint8_t {
-  kAttention, kGemm, kMoeGemm, kQuantize, kCast, kCopy, kNorm, kRope, kActivation, kRouter, kKvStore, kEmbedding,
-  kSampling, kComm, kCommWait, kMemcpy, kMemset, kElementwise, kReduce, kOtherKernel,
+  kAttention,
+  kGemm,
+  kMoeGemm,
+  kQuantize,
+  kCast,
+  kCopy,
+  kNorm,
+  kRope,
+  kActivation,
+  kRouter,
+  kKvStore,
+  kEmbedding,
+  kSampling,
+  kComm,
+  kCommWait,
+  kMemcpy,
+  kMemset,
+  kElementwise,
+  kReduce,
+  kOtherKernel,
   kGraph,           // inside a graph replay, no kernel recorded
   kIdleHostLaunch,  // the device waits for a launch call that comes late
   kIdleHostSync,    // ... because the host waited for the device just before
