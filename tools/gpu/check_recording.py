@@ -76,7 +76,8 @@ def check_manifest(folder, manifest, files, problems):
             check_run(f"{folder} {name} {mode}", run, folder, files, cut_short, problems)
         difference, tolerance = variant.get("relative_l2_to_before"), manifest["result_tolerance"]
         if difference is not None and tolerance is not None and not difference <= tolerance:
-            problems.append(f"{folder} {name}: the result differs from BEFORE by {difference:.3g}, more than {tolerance}")
+            problems.append(f"{folder} {name}: the result differs from BEFORE by {difference:.3g}, "
+                            f"more than {tolerance}")
     if manifest["status"] == "recorded":
         ran = [n for n, v in manifest["variants"].items() if any("tpot" in r for r in v["runs"].values())]
         if ran != list(manifest["variants"]):

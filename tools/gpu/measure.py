@@ -160,7 +160,7 @@ class Recorder:
         run["innocent"] = [] if planted else list(case.suspects[:1])  # must not be accused
         try:
             body = program.body if mode == "eager" else self.features.capture(program.body)
-            run["tpot"] = self.timed_run(program, body, not case.mean_counts)
+            run["tpot"] = self.timed_run(program, body, self.context.full and not case.mean_counts)
             self.save(case, manifest)
             run["profiled"] = self.profiled_run(program, body, os.path.join(self.case_folder(case), trace),
                                                 mode == "eager", case.stacks)

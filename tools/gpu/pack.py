@@ -37,14 +37,18 @@ def write_json(path, value):
     os.replace(path + ".tmp", path)
 
 
+def read_json(path):
+    with open(path) as source:
+        return json.load(source)
+
+
 def read_manifests(folder):
     """(case, manifest) in the order of value."""
     found = []
     for name in os.listdir(folder):
         path = os.path.join(folder, name, "manifest.json")
         if os.path.exists(path):
-            with open(path) as source:
-                found.append((name, json.load(source)))
+            found.append((name, read_json(path)))
     return sorted(found, key=lambda pair: (pair[1]["order"], pair[0]))
 
 
@@ -209,8 +213,12 @@ def pack(scratch, out, budget, time_left=None):
 
 
 def write_full(out, full):
-    """Whole traces, first come first served, into FULL_FILES files."""
+    """Whole traces, first come first served, into FULL_FILES files; those of an earlier run go."""
     room = {}
+    for n in range(1, FULL_FILES + 1):
+        path = os.path.join(out, f"full-{n}.tar")
+        if os.path.exists(path):
+            os.remove(path)
     for (case, variant, mode), data in full.items():
         for n in range(1, FULL_FILES + 1):
             tar, used = room.get(n, (None, 0))

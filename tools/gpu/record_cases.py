@@ -83,13 +83,18 @@ def work(args, deadline_at, skip):
     features = Features(device)
     full = args.sizes == "full" or (args.sizes == "auto" and device == "cuda" and not args.smoke)
     deadline = measure.Deadline(deadline_at)
+    listed = case_list(args.rehearsal)
+    wanted = set(args.cases.split(",")) if args.cases else {case.name for case in listed}
+    unknown = wanted - {case.name for case in listed}
+    if unknown:
+        sys.exit(f"unknown case: {', '.join(sorted(unknown))}; --list names them all")
     recorder = measure.Recorder(features, full, args.scratch, deadline, args.warmup, args.steps)
     if not os.path.exists(os.path.join(args.scratch, "environment.json")):
         pack.write_json(os.path.join(args.scratch, "environment.json"), {
             "machine": features.describe(), "stand_ins": features.stand_ins(),
             "profiler_residue": measure.profiler_residue(features)})
-    for order, case in enumerate(case_list(args.rehearsal)):
-        if case.name in skip or (args.cases and case.name not in args.cases.split(",")):
+    for order, case in enumerate(listed):
+        if case.name in skip or case.name not in wanted:
             continue
         if deadline.left() <= 0:
             return
@@ -189,14 +194,23 @@ def main(argv):
         supervise(args, argv, log)
     time_left = None if args.deadline is None else args.deadline - (time.monotonic() - begin)
     summary = pack.pack(args.scratch, args.out, int(args.budget_mib * 2**20), time_left)
-    manifests = pack.read_manifests(args.scratch)
+    if temporary:
+        shutil.rmtree(args.scratch, ignore_errors=True)
+    return report(args.out, summary, time.monotonic() - begin)
+
+
+def report(out, summary, seconds):
+    """Prints what was recorded; the exit code."""
+    manifests = list(pack.read_json(os.path.join(out, "manifests.json")).items())
+    if not manifests:
+        with open(os.path.join(out, "log.txt")) as log:
+            print(log.read()[-2000:], file=sys.stderr)
+        return 2
     print_table(manifests)
     failures = sum(m["status"] not in ("recorded", "skipped") for _, m in manifests)
     print(f"{len(manifests)} cases, {failures} not recorded; {summary['traces']} traces, "
-          f"{summary['committed_bytes'] / 2**20:.1f} MiB to commit; {time.monotonic() - begin:.0f} s")
-    if temporary:
-        shutil.rmtree(args.scratch, ignore_errors=True)
-    return 2 if len(manifests) == 0 else int(failures > 0)
+          f"{summary['committed_bytes'] / 2**20:.1f} MiB to commit; {seconds:.0f} s")
+    return int(failures > 0)
 
 
 if __name__ == "__main__":
