@@ -112,10 +112,15 @@ class Parser {
 
   // p behind the opening quote; returns the closing quote.
   const char* string(const char* p, Role role, bool& escaped) {
+    const char* from = p;
     for (;;) {
       p = find_string_stop(p);
       if (*p == '"') {
-        if (!kTolerant || ends_string(p + 1, role)) return p;
+        if (!kTolerant) return p;
+        if (ends_string(p + 1, role)) {
+          // A lost quote must not swallow the next event.
+          return find_event(from, from, p) == p ? p : fail(from);
+        }
         ++p;
       } else if (*p == '\\') {
         if (p + 1 >= end_) return fail(end_);
