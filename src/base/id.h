@@ -1,4 +1,5 @@
-// Strong indices and the unit of time. A KernelId cannot index the table of ops: `ops[kernel_id]` does not compile.
+// Strong indices and the unit of time. A KernelId cannot index the table of ops: `ops[kernel_id]`
+// does not compile.
 #pragma once
 
 #include <compare>

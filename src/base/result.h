@@ -1,5 +1,6 @@
 // Result<T> or Error: how every layer reports a failure. Nothing here throws, prints or exits.
-// An Error is something the user can act on: what is wrong, where in *their* input, and what to do about it.
+// An Error is something the user can act on: what is wrong, where in *their* input, and what to do
+// about it.
 #pragma once
 
 #include <cassert>
@@ -15,12 +16,15 @@ struct Error {
   std::string what;   // "event has no \"ts\""
   std::string where;  // "trace.json: byte 1048577"; empty only for usage errors
   std::string hint;   // "re-record with ..., or pass ..."
+  std::string note_code =
+      {};  // the contract's note code for an input without an answer; empty: derived from `code`
 };
 
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -50,9 +54,9 @@ using Status = Result<Ok>;
 
 #define CULPRIT_CAT_(a, b) a##b
 #define CULPRIT_CAT(a, b) CULPRIT_CAT_(a, b)
-#define CULPRIT_TRY_(tmp, decl, expr)  \
-  auto tmp = (expr);                   \
-  if (!tmp.ok()) return tmp.error();   \
+#define CULPRIT_TRY_(tmp, decl, expr) \
+  auto tmp = (expr);                  \
+  if (!tmp.ok()) return tmp.error();  \
   decl = std::move(*tmp)
 // TRY(auto trace, ingest::load(path));
 #define TRY(decl, expr) CULPRIT_TRY_(CULPRIT_CAT(try_, __LINE__), decl, expr)

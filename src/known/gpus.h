@@ -1,0 +1,47 @@
+// The GPU table (gpus.csv, embedded) and the match from a trace's device properties to a row. Peaks
+// are theoretical bounds, never forecasts; cells that no source backs are marked. An unknown device
+// gives no row, never a guess.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace culprit::known {
+
+struct Gpu {
+  std::string name;        // "RTX PRO 6000 Blackwell Server"
+  std::string arch;        // "sm120"
+  int sms = 0;             // SMs or compute units; 0 unknown
+  double memory_gb = 0;    // nominal
+  double peak_gbps = 0;    // memory bandwidth, 1e9 B/s; 0 unknown
+  double half_tflops = 0;  // dense; 0 = none or unknown
+  double fp8_tflops = 0;
+  double fp4_tflops = 0;
+  bool peak_verified = true;  // false: the bandwidth cell has no cited source
+};
+
+// What a trace says about its device; zero or empty where it says nothing.
+struct DeviceProperties {
+  std::string name;
+  std::int64_t total_memory = 0;  // bytes
+  int sms = 0;
+  int cc_major = 0, cc_minor = 0;
+};
+
+struct GpuMatch {
+  Gpu gpu;
+  bool by_properties = false;  // the name was empty: found by SMs, memory and compute capability
+  std::string
+      warning;  // SMs or memory differ from the row (MIG, another variant); empty if they agree
+};
+
+const std::vector<Gpu>& gpus();
+std::optional<GpuMatch> match_device(const DeviceProperties&);
+Result<Gpu> find_gpu(std::string_view name);  // kUsage error naming the near matches
+
+}  // namespace culprit::known

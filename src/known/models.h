@@ -1,0 +1,67 @@
+// Model: a Hugging Face config (or a row of models.csv) under a deployment, as a list of named
+// tensors with shape, dtype, elements and how often one rank holds them. The detective holds a
+// kernel's evidence against each of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "known/dtype.h"
+
+namespace culprit::known {
+
+struct Model {
+  std::string name;          // "zai-org/GLM-5", or the config's _name_or_path, or its architecture
+  std::string architecture;  // "GlmMoeDsaForCausalLM"
+  std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  std::int64_t q_lora_rank = 0, kv_lora_rank = 0, qk_nope_head_dim = 0, qk_rope_head_dim = 0,
+               v_head_dim = 0;  // MLA; 0: none
+  std::int64_t intermediate = 0, moe_intermediate = 0, experts = 0, experts_per_token = 0,
+               shared_experts = 0, first_dense = 0;
+  std::int64_t index_heads = 0, index_head_dim = 0;  // sparse-attention indexer; 0: none
+  std::int64_t vocab = 0;
+  Dtype weight_dtype = Dtype::kBf16;  // the config's torch_dtype
+  std::string quant_algo;  // "NVFP4", "FP8", ""; from hf_quant_config.json or quantization_config
+  std::optional<Dtype> kv_dtype;  // only if a file states it (kv_cache_quant_algo)
+  bool is_mla() const { return kv_lora_rank > 0; }
+};
+
+struct Deployment {
+  std::int64_t tp = 1, ep = 1;
+  std::optional<Dtype> kv_dtype;            // flag or server info; else the model's, else unknown
+  std::optional<std::int64_t> pool_tokens;  // max_total_num_tokens
+  std::optional<std::int64_t> page_size;
+  std::optional<std::int64_t> active_tokens;  // live tokens over all requests
+};
+
+struct Tensor {
+  std::string
+      name;  // "kv_pool", "w13", "w2", "q_a", "q_b", "kv_a", "kv_b", "o_proj", "lm_head", ...
+  std::vector<std::int64_t> shape;  // as one rank holds it
+  Dtype dtype = Dtype::kUnknown;
+  std::int64_t elements = 0;
+  std::int64_t per_rank = 1;  // copies per rank (78: one per layer)
+  bool follows_pool = false;  // size follows the KV pool, not batch or model
+  std::string from;           // how it was computed: "256 experts x 2 x 2048/8 x 6144"
+};
+
+// A config.json path (hf_quant_config.json beside it is read too), a folder with one, or a model
+// name of models.csv.
+Result<Model> load_model(std::string_view path_or_name);
+// SGLang /get_server_info or /server_info JSON, or vLLM's; fills what it states: tp, ep, kv dtype,
+// pool tokens, page size.
+Result<Deployment> load_server_info(std::string_view path);
+// Every tensor that a decode step can touch, KV pool first (absent when pool size and kv layout are
+// unknown). Shapes per rank under tp/ep as SGLang and vLLM shard them; see docs for the rules.
+// Elements of MLA pool = (pool_tokens + page) x (kv_lora_rank + qk_rope_head_dim).
+std::vector<Tensor> tensors(const Model&, const Deployment&);
+// Length of one KV row in elements (MLA: kv_lora_rank + qk_rope_head_dim; GQA: per-rank kv heads x
+// head_dim); 0 unknown.
+std::int64_t kv_row_elements(const Model&, const Deployment&);
+std::vector<std::string> model_names();
+
+}  // namespace culprit::known

@@ -1,0 +1,135 @@
+// Run: the trace as an engineer thinks of it: device activities in time order, each with the call
+// that launched it, the operator and the Python line behind that call, its kind, its kernel group,
+// its step; the steps; the layers. Built once (O(n log n) at worst, O(n) on traces in time order),
+// then read-only. `build` fails only where no step and no device activity can be had; everything
+// else becomes a note.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "known/gpus.h"
+#include "known/kernel_name.h"
+#include "store/spans.h"
+#include "store/trace.h"
+
+namespace culprit::run {
+
+using GroupId = Id<struct GroupTag>;
+using StepIndex = std::int32_t;  // index into Run::steps; -1: outside every step
+using ActivityId = Id<struct ActivityTag>;
+
+// One kernel, copy or set on the device, in order of begin time (ties: trace order). Aligned
+// vectors would be smaller; rows are read together, so this is one struct of 48 bytes.
+struct Activity {
+  Nanos begin = 0,
+        end = 0;  // end is clipped where the recorded duration is impossible (late timestamps)
+  store::DeviceRow row;  // in the trace
+  GroupId group;
+  store::CallRow call;  // the launch; invalid: not in the file
+  store::OpRow op;  // innermost operator around the launch; invalid: none recorded (graph replays)
+  StepIndex step = -1;
+  known::Owner kind = known::Owner::kOtherKernel;
+  bool in_graph = false;  // launched by a graph launch
+};
+
+// All activities with the same name, grid and block: what a kernel table shows as one row.
+struct Group {
+  store::StringId name;
+  store::DeviceKind device_kind = store::DeviceKind::kKernel;
+  store::Dim3 grid{}, block{};
+  known::Owner kind = known::Owner::kOtherKernel;
+  known::KernelInfo info;       // decoded name (kernels only)
+  std::int64_t activities = 0;  // in the whole trace
+  ActivityId first;
+};
+
+enum class StepKind : std::uint8_t {
+  kUnknown,
+  kDecode,
+  kPrefill,
+  kMixed,
+  kDraft,
+  kVerify,
+  kTraining,
+  kIdle
+};
+std::string_view step_kind_name(StepKind);
+enum class StepsHow : std::uint8_t { kMarked, kGraphReplay, kRepetition, kWholeTrace };
+std::string_view steps_how_name(StepsHow);
+
+struct Step {
+  Nanos begin = 0, end = 0;  // device time, by the contract's definition
+  StepKind kind = StepKind::kUnknown;
+  std::optional<std::int64_t> batch, tokens;
+  std::string mark;  // "step[DECODE bs=32]"; empty when found without a mark
+  std::int64_t first = 0,
+               last = 0;     // activities[first, last): those that begin inside [begin, end)
+  bool used = false;         // counts in the means
+  std::string why_excluded;  // "partial", "outlier", "incomplete", "other-kind"; empty when used
+  Nanos length() const { return end - begin; }
+};
+
+struct Layers {
+  std::optional<std::int64_t> count;
+  std::string how;  // "call-counts", "sequence", "config"; empty: unknown
+  std::optional<std::int64_t> first_dense;
+};
+
+// A place in the user's code. exact: `line` is the line that made the call; else the function's
+// first line.
+struct Source {
+  std::string file;
+  std::int64_t line = 0;
+  std::string function;
+  bool exact = false;
+  std::string via;  // innermost C call, "Tensor.to"; may be empty
+  friend bool operator==(const Source&, const Source&) = default;
+};
+
+struct Run {
+  const store::Trace* trace = nullptr;  // outlives the Run
+  std::vector<Activity> activities;     // of the chosen device (see `device`)
+  std::vector<Group> groups;
+  std::vector<Step> steps;             // every step found, in time order, all kinds
+  StepKind kind = StepKind::kUnknown;  // the kind that the figures are about
+  StepsHow how = StepsHow::kWholeTrace;
+  Layers layers;
+  std::int32_t device = 0;             // id of the device the figures are about
+  std::optional<known::GpuMatch> gpu;  // table row of that device
+  known::DeviceProperties properties;
+  store::Span device_span;  // first begin to last end of an activity
+  // parents by time nesting on one thread; invalid at the root
+  std::vector<store::OpRow> op_parent;
+  std::vector<store::FrameRow> frame_parent;
+  std::vector<store::FrameRow>
+      call_frame;  // per call: innermost Python frame around it; empty without frames
+  std::vector<store::OpRow> call_op;  // per call: innermost operator around it
+  std::int64_t kernels_without_launch = 0, launches_without_activity = 0;
+  store::Notes notes;  // added to the trace's own
+};
+
+struct Options {
+  std::optional<std::pair<std::int64_t, std::int64_t>>
+      steps;  // --steps A..B over steps of the main kind, inclusive
+  std::optional<std::int64_t>
+      config_layers;  // the model's layer count; evidence from calls beats it
+  std::string gpu;    // --gpu NAME; beats the trace's device name
+  int threads = 0;    // 0: all
+};
+
+Result<Run> build(const store::Trace& trace, const Options& options);
+
+// Operators from the outermost to the innermost around `op`, by name.
+std::vector<store::StringId> op_chain(const Run& run, store::OpRow op);
+// The line behind a call: the nearest frame of user code; none without frames.
+std::optional<Source> source_of(const Run& run, store::CallRow call);
+// "Input Dims" text to a list of shapes; a scalar is an empty shape. Broken text gives an empty
+// list.
+std::vector<std::vector<std::int64_t>> parse_dims(std::string_view json);
+std::vector<std::string> parse_types(std::string_view json);
+
+}  // namespace culprit::run
