@@ -13,9 +13,11 @@ namespace culprit {
 struct Error {
   enum class Code { kUsage, kCannotRead, kBadInput, kUnsupported, kUnusable, kInterrupted };
   Code code = Code::kBadInput;
-  std::string what;   // "event has no \"ts\""
-  std::string where;  // "trace.json: byte 1048577"; empty only for usage errors
-  std::string hint;   // "re-record with ..., or pass ..."
+  std::string what;            // "event has no \"ts\""
+  std::string where;           // "trace.json: byte 1048577"; empty only for usage errors
+  std::string hint;            // "re-record with ..., or pass ..."
+  std::string note_code = {};  // code of the note that stands for it in an answer ("not-a-trace");
+                               // empty: none is more exact than `code`
 };
 
 template <class T>
