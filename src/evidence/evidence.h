@@ -84,6 +84,7 @@ struct StepStats {
   // Time the launching thread needs for a step of its own: launch to launch, without the time it sat
   // in calls that wait for the device. 0: unknown. Profilers inflate it: an upper bound.
   Nanos host_ns = 0;
+  Nanos host_wait_ns = 0;  // the time it sat in them, per step
   std::optional<std::int64_t> tokens;  // rows that the model's layers work on: batch of a decode step
   std::string tokens_how;              // "mark", "norm grid"; empty: unknown
 };

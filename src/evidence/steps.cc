@@ -62,10 +62,10 @@ Launches launches_of(const Basis& basis, const run::Step& step) {
 }
 
 // From its first launch to the next step's first launch where that follows at once; else to its own
-// last launch. Mean over the used steps.
-Nanos host_time(const Basis& basis) {
+// last launch. Means over the used steps.
+void measure_host(const Basis& basis, StepStats& stats) {
   const std::vector<run::Step>& steps = basis.run.steps;
-  Nanos total = 0;
+  Nanos own_time = 0, waited = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!steps[i].used) continue;
     const Launches own = launches_of(basis, steps[i]);
@@ -75,9 +75,12 @@ Nanos host_time(const Basis& basis) {
       const Launches next = launches_of(basis, steps[i + 1]);
       if (next.thread == own.thread && next.first > own.first) until = next.first;
     }
-    total += basis.host.own_time(own.thread, own.first, until);
+    const Nanos worked = basis.host.own_time(own.thread, own.first, until);
+    own_time += worked;
+    waited += until - own.first - worked;
   }
-  return basis.per_step(total);
+  stats.host_ns = basis.per_step(own_time);
+  stats.host_wait_ns = basis.per_step(waited);
 }
 
 }  // namespace
@@ -104,7 +107,7 @@ StepStats measure_steps(const Basis& basis) {
   stats.p99 = lengths[(n * 99 + 99) / 100 - 1];  // nearest rank
   stats.device_span = basis.per_step(spans);
   if (spans > 0) stats.device_busy = static_cast<double>(busy_time) / static_cast<double>(spans);
-  stats.host_ns = host_time(basis);
+  measure_host(basis, stats);
   return stats;
 }
 
