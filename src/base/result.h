@@ -13,11 +13,10 @@ namespace culprit {
 struct Error {
   enum class Code { kUsage, kCannotRead, kBadInput, kUnsupported, kUnusable, kInterrupted };
   Code code = Code::kBadInput;
-  std::string what;            // "event has no \"ts\""
-  std::string where;           // "trace.json: byte 1048577"; empty only for usage errors
-  std::string hint;            // "re-record with ..., or pass ..."
-  std::string note_code = {};  // code of the note that stands for it in an answer ("not-a-trace");
-                               // empty: none is more exact than `code`
+  std::string what;   // "event has no \"ts\""
+  std::string where;  // "trace.json: byte 1048577"; empty only for usage errors
+  std::string hint;   // "re-record with ..., or pass ..."
+  std::string note_code = {};  // the contract's note code for an input without an answer; empty: derived from `code`
 };
 
 template <class T>

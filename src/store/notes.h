@@ -32,7 +32,7 @@ struct Note {
 class Notes {
  public:
   void add(Note note);
-  void merge(const Notes& other, std::int64_t byte_shift, std::int64_t event_shift);
+  void merge(const Notes& other);
   const std::vector<Note>& all() const { return notes_; }  // in order of first appearance
   const Note* find(std::string_view code) const;
   bool has(std::string_view code) const { return find(code) != nullptr; }

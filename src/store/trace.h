@@ -2,7 +2,7 @@
 // ns since the trace's own zero. Append while reading, read-only afterwards. Knows no file format.
 // All columns of one table have the same length.
 //
-// The schema is the lists below: each table names its columns once, in for_each_column, and
+// The schema is the lists below: each table names its columns once, in columns(), and
 // everything that treats all columns alike (append, remap, size) derives from it.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/id.h"
@@ -51,10 +52,9 @@ struct DeviceTable {
   std::vector<std::int64_t> bytes;  // copies and sets; -1 where not recorded
   std::vector<DeviceKind> kind;
   std::vector<std::uint32_t> collective;  // index + 1 into Trace::collectives; 0: none
-  template <class F>
-  void for_each_column(F&& f) {
-    f(begin), f(dur), f(name), f(thread), f(device), f(stream), f(correlation), f(external),
-        f(grid), f(block), f(bytes), f(kind), f(collective);
+  auto columns() {
+    return std::tie(begin, dur, name, thread, device, stream, correlation, external, grid, block,
+                    bytes, kind, collective);
   }
   std::size_t size() const { return begin.size(); }
 };
@@ -65,10 +65,7 @@ struct CallTable {
   std::vector<StringId> name;
   std::vector<ThreadId> thread;
   std::vector<std::int64_t> correlation, external;
-  template <class F>
-  void for_each_column(F&& f) {
-    f(begin), f(dur), f(name), f(thread), f(correlation), f(external);
-  }
+  auto columns() { return std::tie(begin, dur, name, thread, correlation, external); }
   std::size_t size() const { return begin.size(); }
 };
 
@@ -79,10 +76,7 @@ struct OpTable {
   std::vector<std::int64_t> external;
   std::vector<StringId> dims,
       types;  // the JSON text of "Input Dims" and "Input type"; empty: not recorded
-  template <class F>
-  void for_each_column(F&& f) {
-    f(begin), f(dur), f(name), f(thread), f(external), f(dims), f(types);
-  }
+  auto columns() { return std::tie(begin, dur, name, thread, external, dims, types); }
   std::size_t size() const { return begin.size(); }
 };
 
@@ -92,10 +86,7 @@ struct FrameTable {
       name;  // "path/file.py(LINE): func"; object addresses (0x7f..) are cut out before interning
   std::vector<ThreadId> thread;
   std::vector<StringId> call_from;  // "file.py:LINE" in the caller; empty: not recorded
-  template <class F>
-  void for_each_column(F&& f) {
-    f(begin), f(dur), f(name), f(thread), f(call_from);
-  }
+  auto columns() { return std::tie(begin, dur, name, thread, call_from); }
   std::size_t size() const { return begin.size(); }
 };
 
@@ -105,10 +96,7 @@ struct MarkTable {
   std::vector<StringId> name;
   std::vector<ThreadId> thread;
   std::vector<MarkKind> kind;
-  template <class F>
-  void for_each_column(F&& f) {
-    f(begin), f(dur), f(name), f(thread), f(kind);
-  }
+  auto columns() { return std::tie(begin, dur, name, thread, kind); }
   std::size_t size() const { return begin.size(); }
 };
 
@@ -117,10 +105,7 @@ struct SyncTable {
   std::vector<Nanos> begin, dur;
   std::vector<StringId> name;
   std::vector<ThreadId> thread;
-  template <class F>
-  void for_each_column(F&& f) {
-    f(begin), f(dur), f(name), f(thread);
-  }
+  auto columns() { return std::tie(begin, dur, name, thread); }
   std::size_t size() const { return begin.size(); }
 };
 
@@ -139,10 +124,7 @@ struct Tables {
   SyncTable syncs;
   std::vector<Collective> collectives;
   std::vector<Thread> threads;
-  template <class F>
-  void for_each_table(F&& f) {
-    f(device), f(calls), f(ops), f(frames), f(marks), f(syncs);
-  }
+  auto tables() { return std::tie(device, calls, ops, frames, marks, syncs); }
 };
 
 struct DeviceProperties {
@@ -167,6 +149,7 @@ struct TraceInfo {
   bool rocm = false;                               // from version keys or API names
   std::int64_t memory_events = 0, flow_events = 0, counter_events = 0, metadata_events = 0,
                other_events = 0;
+  std::int64_t autograd_events = 0;  // of the export that torch.autograd.profiler wrote before Kineto
 };
 
 struct Trace : Tables {

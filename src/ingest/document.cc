@@ -1,0 +1,184 @@
+#include "ingest/document.h"
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "ingest/event.h"
+#include "ingest/text.h"
+
+namespace culprit::ingest {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMaxKept = std::size_t{16}
+                                 << 20;  // a longer top-level value is skipped, not kept
+
+std::int64_t integer(const Json& object, const char* key) {
+  const auto it = object.find(key);
+  if (it == object.end()) return 0;
+  if (it->is_number_unsigned()) {
+    const auto v = it->get<std::uint64_t>();
+    return v > 0x7fffffffffffffffULL ? 0 : static_cast<std::int64_t>(v);
+  }
+  return it->is_number_integer() ? it->get<std::int64_t>() : 0;
+}
+
+store::DeviceProperties device_from(const Json& object) {
+  store::DeviceProperties d;
+  d.id = integer(object, "id");
+  if (const auto name = object.find("name"); name != object.end() && name->is_string()) {
+    d.name = cleaned(name->get_ref<const std::string&>());
+  }
+  d.total_memory = integer(object, "totalGlobalMem");
+  d.sms = integer(object, "numSms");
+  d.cc_major = integer(object, "computeMajor");
+  d.cc_minor = integer(object, "computeMinor");
+  return d;
+}
+
+bool is_on(std::string_view raw) { return raw == "1" || raw == "true"; }
+
+}  // namespace
+
+// Keys and values from behind '{' or a ',' up to the closing brace or an event array; returns where
+// it stopped, or null where the text is no JSON. `complete`: the brace or the array was reached.
+const char* Document::read_keys(const char* p, const char* end, bool& complete) {
+  complete = false;
+  for (;;) {
+    p = skip_space(p);
+    if (p >= end) return end;
+    if (*p == ',') {
+      ++p;
+      continue;
+    }
+    if (*p == '}') {
+      complete = true;
+      return p + 1;
+    }
+    if (*p != '"') return nullptr;
+    const EventEnd key = skip_value(p, end);
+    if (key.status != Parsed::kOk) return key.status == Parsed::kIncomplete ? end : nullptr;
+    std::string name(p + 1, key.next - 1);
+    p = skip_space(key.next);
+    if (p >= end) return end;
+    if (*p != ':') return nullptr;
+    p = skip_space(p + 1);
+    if (p >= end) return end;
+    if (name == "traceEvents" && *p == '[') {
+      complete = true;
+      return p + 1;
+    }
+    const EventEnd value = skip_value(p, end);
+    if (value.status == Parsed::kIncomplete) return end;
+    if (value.status == Parsed::kMalformed) return nullptr;
+    const auto size = static_cast<std::size_t>(value.next - p);
+    if (size <= kMaxKept) values_[std::move(name)] = std::string(p, size);
+    p = value.next;
+  }
+}
+
+Document::Head Document::read_head(std::string_view text) {
+  const char* end = text.data() + text.size();
+  const char* p = text.data();
+  if (text.substr(0, 3) == "\xef\xbb\xbf") p += 3;
+  p = skip_space(p);
+  if (p >= end) return Head::kNeedMore;
+  if (*p == '[') {
+    events_at_ = static_cast<std::size_t>(p + 1 - text.data());
+    return Head::kEvents;
+  }
+  if (*p != '{') return Head::kNotJson;
+  object_ = true;
+  bool complete = false;
+  const char* stop = read_keys(p + 1, end, complete);
+  if (stop == nullptr) return Head::kNotJson;
+  if (!complete) return Head::kNeedMore;
+  if (stop[-1] == '}') return Head::kNone;
+  events_at_ = static_cast<std::size_t>(stop - text.data());
+  return Head::kEvents;
+}
+
+Document::Tail Document::read_tail(std::string_view text) {
+  const char* end = text.data() + text.size();
+  const char* p = text.data();
+  if (object_) {
+    bool complete = false;
+    p = read_keys(p, end, complete);
+    if (p == nullptr || !complete) return Tail::kTruncated;
+  }
+  p = skip_space(p);
+  tail_end_ = static_cast<std::size_t>(p - text.data());
+  return p >= end ? Tail::kComplete : Tail::kTrailing;
+}
+
+void Document::describe(store::TraceInfo& info, store::Notes& notes) const {
+  const auto parsed = [&](std::string_view key) {
+    const auto it = values_.find(key);
+    return it == values_.end() ? Json() : Json::parse(it->second, nullptr, false);
+  };
+  const auto raw = [&](std::string_view key) {
+    const auto it = values_.find(key);
+    return it == values_.end() ? std::string_view{} : std::string_view(it->second);
+  };
+  if (const Json devices = parsed("deviceProperties"); devices.is_array()) {
+    for (const Json& d : devices) {
+      if (d.is_object()) info.devices.push_back(device_from(d));
+    }
+  } else if (!devices.is_null()) {
+    notes.add({"bad-string",
+               store::Severity::kWarning,
+               1,
+               {},
+               {},
+               "deviceProperties",
+               "the device description cannot be read; pass --gpu NAME"});
+  }
+  if (const Json distributed = parsed("distributedInfo"); distributed.is_object()) {
+    if (distributed.contains("rank")) info.rank = integer(distributed, "rank");
+    if (distributed.contains("world_size")) info.world_size = integer(distributed, "world_size");
+  }
+  if (const Json base = parsed("baseTimeNanoseconds"); base.is_number_integer())
+    info.base = base.get<std::int64_t>();
+  info.record_shapes = is_on(raw("record_shapes"));
+  info.with_stack = is_on(raw("with_stack"));
+  info.rocm |=
+      has("hip_runtime_version") || has("roctracer_version") || has("rocprofiler-sdk_version");
+}
+
+Error refuse_by_content(const std::string& path, std::string_view head) {
+  const auto begins = [&](std::string_view magic) { return head.substr(0, magic.size()) == magic; };
+  const auto named = [&](std::string_view suffix) {
+    return path.size() >= suffix.size() &&
+           path.compare(path.size() - suffix.size(), suffix.size(), suffix) == 0;
+  };
+  Error e{Error::Code::kUnsupported, "", path, ""};
+  const char* p = skip_space(head.data());
+  if (begins("\xef\xbb\xbf") || *p == '{' || *p == '[') return e;
+  if (begins("PK\x03\x04")) {
+    e.what = "a zip archive";
+    e.hint = "unpack it first: unzip -p FILE | culprit -";
+  } else if (begins("SQLite format 3")) {
+    e.what = "an SQLite database (an Nsight Systems export?), which this version does not read";
+    e.hint =
+        "record with torch.profiler (SGLang, vLLM: /start_profile) and pass its .json or .json.gz";
+  } else if (named(".nsys-rep") || named(".qdrep")) {
+    e.what = "an Nsight Systems report, which only Nsight Systems reads";
+    e.hint =
+        "record with torch.profiler instead, or export it (nsys export --type sqlite) for a "
+        "version that reads exports";
+  } else if (named(".pftrace") || named(".perfetto-trace") || begins("\x0a")) {
+    e.what = "a Perfetto protobuf trace";
+    e.hint = "export Chrome JSON instead: torch.profiler's export_chrome_trace(\"trace.json.gz\")";
+  } else if (begins("\xff\xfe") || begins("\xfe\xff")) {
+    e.what = "UTF-16 text";
+    e.hint = "convert it first: iconv -f UTF-16 -t UTF-8 FILE | culprit -";
+  } else {
+    e.code = Error::Code::kBadInput;
+    e.what = "not a trace: it does not begin like JSON";
+    e.hint = "pass the .json or .json.gz that torch.profiler wrote";
+  }
+  return e;
+}
+
+}  // namespace culprit::ingest

@@ -1,0 +1,48 @@
+// Document: what stands around the event array of a Chrome trace: the top-level keys in front of it
+// and behind it, in any order, and what a file is that has no such array.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "store/trace.h"
+
+namespace culprit::ingest {
+
+class Document {
+ public:
+  enum class Head : std::uint8_t {
+    kEvents,    // the event array begins: see events_at()
+    kNeedMore,  // the text ends before it could be told
+    kNone,      // a whole JSON document without an event array
+    kNotJson,
+  };
+  // `text` from the document's first byte. Padded as for parse_event.
+  Head read_head(std::string_view text);
+  std::size_t events_at() const { return events_at_; }  // behind the array's opening bracket
+
+  enum class Tail : std::uint8_t { kComplete, kTruncated, kTrailing };
+  // `text` from behind the array's closing bracket. kTrailing: something follows the document's end
+  // (see tail_end()).
+  Tail read_tail(std::string_view text);
+  std::size_t tail_end() const { return tail_end_; }
+
+  // Moves what the keys say into `info`; notes values that cannot be understood.
+  void describe(store::TraceInfo& info, store::Notes& notes) const;
+  bool has(std::string_view key) const { return values_.count(key) > 0; }
+
+ private:
+  const char* read_keys(const char* p, const char* end, bool& complete);
+  bool object_ = false;
+  std::size_t events_at_ = 0, tail_end_ = 0;
+  std::map<std::string, std::string, std::less<>> values_;  // raw JSON text by top-level key
+};
+
+// Why a file named `path` whose text begins with `head` (not empty; padded as for parse_event) is
+// refused: the name of its format and the remedy. Empty `what`: it looks like JSON.
+Error refuse_by_content(const std::string& path, std::string_view head);
+
+}  // namespace culprit::ingest

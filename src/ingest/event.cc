@@ -1,0 +1,277 @@
+#include "ingest/event.h"
+
+#include <cstring>
+
+namespace culprit::ingest {
+namespace {
+
+template <std::size_t N>
+bool is(const char* key, const char (&literal)[N]) {
+  return std::memcmp(key, literal, N - 1) == 0;
+}
+
+Field event_field(const char* key, std::size_t size) {
+  switch (size) {
+    case 2:
+      return is(key, "ph") ? Field::kPhase : is(key, "ts") ? Field::kTs : Field::kIgnored;
+    case 3:
+      return is(key, "cat")   ? Field::kCategory
+             : is(key, "pid") ? Field::kPid
+             : is(key, "tid") ? Field::kTid
+             : is(key, "dur") ? Field::kDur
+                              : Field::kIgnored;
+    case 4:
+      return is(key, "name") ? Field::kName : Field::kIgnored;
+    default:
+      return Field::kIgnored;
+  }
+}
+
+Field args_field(const char* key, std::size_t size) {
+  switch (size) {
+    case 4:
+      return is(key, "grid") ? Field::kGrid : Field::kIgnored;
+    case 5:
+      return is(key, "block")   ? Field::kBlock
+             : is(key, "bytes") ? Field::kBytes
+             : is(key, "dtype") ? Field::kCollectiveDtype
+                                : Field::kIgnored;
+    case 6:
+      return is(key, "device")   ? Field::kDevice
+             : is(key, "stream") ? Field::kStream
+                                 : Field::kIgnored;
+    case 8:
+      return is(key, "CallFrom") ? Field::kCallFrom : Field::kIgnored;
+    case 10:
+      return is(key, "Input Dims")   ? Field::kDims
+             : is(key, "Input type") ? Field::kTypes
+             : is(key, "Group size") ? Field::kGroupSize
+                                     : Field::kIgnored;
+    case 11:
+      return is(key, "External id") || is(key, "external id") ? Field::kExternal
+             : is(key, "correlation")                         ? Field::kCorrelation
+                                                              : Field::kIgnored;
+    case 13:
+      return is(key, "In msg nelems") ? Field::kInElements : Field::kIgnored;
+    case 14:
+      return is(key, "Out msg nelems") ? Field::kOutElements : Field::kIgnored;
+    case 15:
+      return is(key, "Collective name") ? Field::kCollective : Field::kIgnored;
+    case 18:
+      return is(key, "Process Group Name") ? Field::kGroup : Field::kIgnored;
+    case 19:
+      return is(key, "Process Group Ranks") ? Field::kGroupRanks : Field::kIgnored;
+    default:
+      return Field::kIgnored;
+  }
+}
+
+// What may stand where a number, true, false or null belongs. "inf", "NaN", "N/A", "-Infinity" must
+// not.
+bool is_json_scalar(const char* p, std::size_t size) {
+  const char c = *p;
+  if (c >= '0' && c <= '9') return true;
+  if (c == '-') return size > 1 && p[1] >= '0' && p[1] <= '9';
+  return (size == 4 && (is(p, "true") || is(p, "null"))) || (size == 5 && is(p, "false"));
+}
+
+template <bool kTolerant>
+class Parser {
+ public:
+  Parser(const char* end, RawEvent& event) : end_(end), event_(event) {}
+
+  EventEnd run(const char* p) {
+    p = object<event_field>(p + 1, 0);
+    return {status_, p == nullptr ? failed_at_ : p};
+  }
+  EventEnd skip(const char* p) {
+    p = value(p, Field::kIgnored);
+    return {status_, p == nullptr ? failed_at_ : p};
+  }
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  const char* fail(const char* at) {
+    status_ = at >= end_ ? Parsed::kIncomplete : Parsed::kMalformed;
+    failed_at_ = at;
+    return nullptr;
+  }
+  // p behind the opening quote; returns the closing quote.
+  const char* string(const char* p, bool& escaped) {
+    for (;;) {
+      p = find_string_stop(p);
+      if (*p == '"') {
+        if (!kTolerant || ends_string(p + 1)) return p;
+        ++p;
+      } else if (*p == '\\') {
+        if (p + 1 >= end_) return fail(end_);
+        escaped = true;
+        p += kTolerant && p[1] == '"' && ends_string(p + 2) && !ends_string(p + 1) ? 1 : 2;
+      } else {
+        if (p >= end_) return fail(p);
+        if (!kTolerant || *p == '\n') return fail(p);
+        ++p;
+      }
+    }
+  }
+  // Could JSON go on like this behind a closing quote? A key's colon, a comma and the next key or
+  // element, or closing brackets.
+  bool ends_string(const char* p) const {
+    p = skip_space(p);
+    if (*p == ':') return true;
+    if (*p == ',') {
+      p = skip_space(p + 1);
+      return *p == '"' || *p == '[' || *p == '{' || (*p >= '0' && *p <= '9') || *p == '-' ||
+             p >= end_;
+    }
+    if (*p == ']') return true;
+    if (*p != '}') return p >= end_;
+    p = skip_space(p + 1);
+    return *p == ',' || *p == '}' || *p == ']' || p >= end_;
+  }
+
+  // p at an opening bracket or brace; returns behind the closing one.
+  const char* nested(const char* p) {
+    std::uint64_t braces = 0;  // bit per open level: 1 for '{'
+    int depth = 0;
+    for (;;) {
+      p = find_structure(p);
+      const char c = *p;
+      if (c == '"') {
+        bool escaped = false;
+        p = string(p + 1, escaped);
+        if (p == nullptr) return nullptr;
+        ++p;
+      } else if (c == '{' || c == '[') {
+        if (++depth > kMaxDepth) return fail(p);
+        braces = braces << 1 | (c == '{' ? 1U : 0U);
+        ++p;
+      } else if (c == '}' || c == ']') {
+        if ((braces & 1U) != (c == '}' ? 1U : 0U)) return fail(p);
+        braces >>= 1;
+        ++p;
+        if (--depth == 0) return p;
+      } else {
+        if (p >= end_) return fail(p);
+        ++p;  // a zero byte inside the text
+      }
+    }
+  }
+
+  const char* value(const char* p, Field field) {
+    const char c = *p;
+    const char* from = p;
+    bool escaped = false;
+    std::string_view text;
+    if (c == '"') {
+      p = string(p + 1, escaped);
+      if (p == nullptr) return nullptr;
+      text = {from + 1, static_cast<std::size_t>(p - from - 1)};
+      ++p;
+    } else if (c == '{' || c == '[') {
+      p = nested(p);
+      if (p == nullptr) return nullptr;
+      text = {from, static_cast<std::size_t>(p - from)};
+    } else {
+      while (*p > ' ' && *p != ',' && *p != '}' && *p != ']' && *p != '"') ++p;
+      if (p >= end_ || p == from) return fail(p);
+      text = {from, static_cast<std::size_t>(p - from)};
+      if (!is_json_scalar(from, text.size())) {
+        event_.bad_word = true;
+        return p;  // counts as absent
+      }
+    }
+    if (field != Field::kIgnored) {
+      const auto index = static_cast<unsigned>(field);
+      event_.duplicate_key |= event_.has(field);
+      event_.text[index] = text;
+      event_.seen |= 1U << index;
+      event_.escaped |= (escaped ? 1U : 0U) << index;
+    }
+    return p;
+  }
+
+  // p behind the opening brace; returns behind the closing one. `key_of` names the fields of this
+  // level.
+  template <Field (*key_of)(const char*, std::size_t)>
+  const char* object(const char* p, int level) {
+    p = skip_space(p);
+    if (*p == '}') return p + 1;
+    for (;;) {
+      if (*p != '"') return fail(p);
+      bool escaped = false;
+      const char* key = p + 1;
+      p = string(key, escaped);
+      if (p == nullptr) return nullptr;
+      const auto size = static_cast<std::size_t>(p - key);
+      p = skip_space(p + 1);
+      if (*p != ':') return fail(p);
+      p = skip_space(p + 1);
+      if (level == 0 && *p == '{' && size == 4 && is(key, "args")) {
+        p = object<args_field>(p + 1, 1);
+      } else {
+        p = value(p, key_of(key, size));
+      }
+      if (p == nullptr) return nullptr;
+      p = skip_space(p);
+      if (*p == '}') return p + 1;
+      if (*p != ',') return fail(p);
+      p = skip_space(p + 1);
+      if (kTolerant && *p == '}') return p + 1;  // a comma too many
+    }
+  }
+
+  const char* end_;
+  RawEvent& event_;
+  Parsed status_ = Parsed::kOk;
+  const char* failed_at_ = nullptr;
+};
+
+template <bool kTolerant>
+EventEnd parse_as(const char* p, const char* end, RawEvent& event) {
+  event.clear();
+  return Parser<kTolerant>(end, event).run(p);
+}
+
+bool begins_event(const char* p) {
+  p = skip_space(p + 1);
+  if (*p != '"') return false;
+  ++p;
+  constexpr std::string_view keys[] = {"ph\"",  "name\"", "cat\"", "pid\"", "ts\"", "tid\"",
+                                       "dur\"", "args\"", "id\"",  "bp\"",  "s\""};
+  for (const std::string_view key : keys) {
+    if (std::strncmp(p, key.data(), key.size()) == 0) return *skip_space(p + key.size()) == ':';
+  }
+  return false;
+}
+
+}  // namespace
+
+EventEnd parse_event(const char* p, const char* end, RawEvent& event) {
+  const EventEnd strict = parse_as<false>(p, end, event);
+  if (strict.status != Parsed::kMalformed) return strict;
+  const EventEnd tolerant = parse_as<true>(p, end, event);
+  event.repaired = tolerant.status == Parsed::kOk;
+  return tolerant;
+}
+
+EventEnd skip_value(const char* p, const char* end) {
+  RawEvent ignored;
+  return Parser<false>(end, ignored).skip(p);
+}
+
+const char* find_event(const char* begin, const char* p, const char* end) {
+  while (p < end) {
+    const void* hit = std::memchr(p, '{', static_cast<std::size_t>(end - p));
+    if (hit == nullptr) return end;
+    p = static_cast<const char*>(hit);
+    const char* before = p;
+    while (before > begin && is_space(before[-1])) --before;
+    if (before > begin && (before[-1] == ',' || before[-1] == '[') && begins_event(p)) return p;
+    ++p;
+  }
+  return end;
+}
+
+}  // namespace culprit::ingest

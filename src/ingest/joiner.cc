@@ -1,0 +1,253 @@
+#include "ingest/joiner.h"
+
+#include <algorithm>
+
+#include "ingest/event.h"
+
+namespace culprit::ingest {
+namespace {
+
+constexpr std::size_t kMaxHead = std::size_t{64}
+                                 << 20;  // more in front of the event array is no trace
+constexpr std::size_t kMaxEvent = std::size_t{256} << 20;  // a longer event is damage
+
+// parse_event and its kin read past the end: see scan.h.
+void pad(std::string& text) { text.append(kPadding + 1, '\0'); }
+void unpad(std::string& text) { text.resize(text.size() - kPadding - 1); }
+
+}  // namespace
+
+Status Joiner::add(ParsedBlock& parsed) {
+  text_bytes_ += static_cast<std::int64_t>(parsed.block.size);
+  append_names(parsed.batch, *parsed.builder, trace_);
+  if (mode_ == Mode::kHead) return add_head(parsed);
+  if (mode_ == Mode::kEvents) {
+    add_events(parsed);
+  } else if (outer_.size() < kMaxHead) {
+    outer_.append(parsed.text, parsed.block.size);
+  }
+  return Ok{};
+}
+
+Status Joiner::add_head(ParsedBlock& parsed) {
+  if (outer_.empty()) {
+    if (Error e = refuse_by_content(path_, {parsed.text, parsed.block.size}); !e.what.empty())
+      return e;
+  }
+  const std::size_t before = outer_.size();
+  outer_.append(parsed.text, parsed.block.size);
+  pad(outer_);
+  const Document::Head head = document_.read_head({outer_.data(), outer_.size() - kPadding - 1});
+  unpad(outer_);
+  if (head == Document::Head::kNeedMore && outer_.size() < kMaxHead) return Ok{};
+  if (head != Document::Head::kEvents) return no_events(head);
+  mode_ = Mode::kEvents;
+  if (document_.events_at() < before) {
+    // The array opened in an earlier block, where its keys could not be told from damage yet: parse
+    // from there.
+    carry_ = outer_.substr(document_.events_at(), before - document_.events_at());
+    carry_offset_ = static_cast<std::int64_t>(document_.events_at());
+    parse_carried(parsed);
+  } else {
+    const char* events = parsed.text + (document_.events_at() - before);
+    if (skip_space(events) == parsed.stretch.first) {
+      take(parsed);
+    } else {
+      parse_text(events, events, parsed.text + parsed.block.size,
+                 static_cast<std::int64_t>(document_.events_at()));
+    }
+  }
+  if (mode_ == Mode::kEvents) outer_.clear();
+  return Ok{};
+}
+
+void Joiner::add_events(ParsedBlock& parsed) {
+  const char* end = parsed.text + parsed.block.size;
+  const bool guessed = parsed.stretch.first != end;
+  if (lost_) {
+    if (!guessed) return;
+    lost_ = false;
+    carry_.clear();
+    take(parsed);
+  } else if (guessed && retry_at_ == 0 && proves(parsed)) {
+    take(parsed);
+  } else {
+    parse_carried(parsed);
+  }
+}
+
+// Does the carried text up to the block's guess hold whole events and nothing else? Then their rows
+// are in the trace.
+bool Joiner::proves(const ParsedBlock& parsed) {
+  const std::size_t carried = carry_.size();
+  carry_.append(parsed.text, parsed.stretch.first);
+  const std::size_t size = carry_.size();
+  pad(carry_);
+  batch_.clear();
+  const char* end = carry_.data() + size;
+  const Stretch stretch =
+      parse_stretch(carry_.data(), carry_.data(), end, carry_offset_, builder_, batch_);
+  builder_.publish(batch_);
+  append_names(batch_, builder_, trace_);
+  carry_.resize(carried);
+  if (stretch.closed || (stretch.stop != end && !stretch.lost)) {
+    return false;
+  }
+  append(batch_, builder_, trace_, faults_);
+  return true;
+}
+
+void Joiner::take(ParsedBlock& parsed) {
+  append(parsed.batch, *parsed.builder, trace_, faults_);
+  const char* end = parsed.text + parsed.block.size;
+  continue_from(parsed.stretch, end, parsed.block.offset + (parsed.stretch.stop - parsed.text));
+}
+
+// Slow path: the carried text and the whole block, one after the other, from the last proven event
+// on.
+void Joiner::parse_carried(ParsedBlock& parsed) {
+  carry_.append(parsed.text, parsed.block.size);
+  if (carry_.size() < retry_at_) return;
+  std::string text;
+  text.swap(carry_);
+  const std::int64_t offset = carry_offset_;
+  const std::size_t size = text.size();
+  pad(text);
+  parse_text(text.data(), text.data(), text.data() + size, offset);
+}
+
+void Joiner::parse_text(const char* begin, const char* p, const char* end, std::int64_t offset) {
+  batch_.clear();
+  const Stretch stretch = parse_stretch(begin, p, end, offset, builder_, batch_);
+  builder_.publish(batch_);
+  append_names(batch_, builder_, trace_);
+  append(batch_, builder_, trace_, faults_);
+  continue_from(stretch, end, offset + (stretch.stop - begin));
+}
+
+void Joiner::continue_from(const Stretch& stretch, const char* end, std::int64_t stop_offset) {
+  lost_ = stretch.lost;
+  retry_at_ = 0;
+  if (stretch.closed) {
+    mode_ = Mode::kTail;
+    outer_.assign(stretch.stop + 1, end);
+    tail_offset_ = stop_offset + 1;
+    carry_.clear();
+    return;
+  }
+  set_carry(stretch.stop, end, stop_offset);
+}
+
+void Joiner::set_carry(const char* from, const char* to, std::int64_t offset) {
+  carry_.assign(from, to);
+  carry_offset_ = offset;
+  if (carry_.size() > kMaxEvent) {
+    ++faults_[static_cast<std::size_t>(Fault::kBadEvent)].count;
+    carry_.clear();
+    lost_ = true;
+  } else if (carry_.size() > (std::size_t{1} << 20)) {
+    retry_at_ = carry_.size() * 2;
+  }
+}
+
+Error Joiner::no_events(Document::Head head) const {
+  Error e{Error::Code::kBadInput, "not a trace: no \"traceEvents\" in it", path_,
+          "pass the .json or .json.gz that torch.profiler wrote"};
+  e.note_code = "not-a-trace";
+  if (head == Document::Head::kNone && document_.has("nodes") && document_.has("schema")) {
+    e.code = Error::Code::kUnsupported;
+    e.what = "a PyTorch execution trace (operators and data flow, no times of the device)";
+    e.hint = "record a profiler trace: torch.profiler, or the server's /start_profile";
+  } else if (head == Document::Head::kNotJson) {
+    e.what = "not a trace: the JSON breaks off or is damaged before any \"traceEvents\"";
+  } else if (head == Document::Head::kNeedMore) {
+    e.what = text_bytes_ < static_cast<std::int64_t>(kMaxHead)
+                 ? "the file ends before any \"traceEvents\""
+                 : "no \"traceEvents\" in the first 64 MiB";
+  }
+  return e;
+}
+
+Status Joiner::finish(const std::optional<std::string>& fault) {
+  store::Notes& notes = trace_.notes;
+  trace_.info.text_bytes = text_bytes_;
+  if (mode_ == Mode::kHead) {
+    if (text_bytes_ == 0 && !fault) {
+      Error e{Error::Code::kBadInput, "the file is empty", path_, "record the trace again"};
+      e.note_code = "empty";
+      return e;
+    }
+    Error e = no_events(Document::Head::kNeedMore);
+    if (fault) e.what += ": " + *fault;
+    e.note_code = "truncated";
+    return e;
+  }
+  if (mode_ == Mode::kEvents && retry_at_ > 0) {
+    ParsedBlock nothing;
+    RowBuilder unused;
+    nothing.text = "";
+    nothing.builder = &unused;
+    retry_at_ = 0;
+    parse_carried(nothing);
+  }
+  if (mode_ == Mode::kEvents) {
+    notes.add({"truncated", store::Severity::kDataLoss, 1, carry_offset_, trace_.info.events, "",
+               "the file ends inside the event array" +
+                   (fault ? " (" + *fault + ")" : std::string()) + ": what came later is missing"});
+  } else {
+    pad(outer_);
+    const Document::Tail tail = document_.read_tail({outer_.data(), outer_.size() - kPadding - 1});
+    if (tail == Document::Tail::kTruncated || fault) {
+      notes.add({"truncated",
+                 store::Severity::kWarning,
+                 1,
+                 text_bytes_,
+                 {},
+                 "",
+                 "the file ends behind the events" + (fault ? " (" + *fault + ")" : std::string()) +
+                     ": only header keys are missing"});
+    } else if (tail == Document::Tail::kTrailing) {
+      notes.add({"trailing-data",
+                 store::Severity::kWarning,
+                 1,
+                 tail_offset_ + static_cast<std::int64_t>(document_.tail_end()),
+                 {},
+                 "",
+                 "text follows the end of the trace and was not read"});
+    }
+  }
+  document_.describe(trace_.info, notes);
+  add_fault_notes();
+  return Ok{};
+}
+
+void Joiner::add_fault_notes() {
+  struct Wording {
+    const char* code;
+    store::Severity severity;
+    const char* message;
+  };
+  constexpr Wording wordings[kFaultCount] = {
+      {"bad-event", store::Severity::kDataLoss, "events that could not be parsed were left out"},
+      {"bad-string", store::Severity::kWarning,
+       "strings with unescaped quotes, bad escapes, control characters or invalid UTF-8 were read "
+       "as far as possible"},
+      {"bad-number", store::Severity::kWarning,
+       "values that are no numbers (inf, NaN, N/A, or beyond 64 bits) count as absent; an event "
+       "without a time is left out"},
+      {"negative-duration", store::Severity::kWarning,
+       "events that end before they begin count as 0 ns long"},
+      {"duplicate-key", store::Severity::kWarning,
+       "events name a key twice; the last value counts"},
+  };
+  for (std::size_t i = 0; i < kFaultCount; ++i) {
+    const FaultCount& f = faults_[i];
+    if (f.count == 0) continue;
+    trace_.notes.add({wordings[i].code, wordings[i].severity, f.count,
+                      f.byte < 0 ? std::nullopt : std::optional(f.byte),
+                      f.event < 0 ? std::nullopt : std::optional(f.event), "",
+                      wordings[i].message});
+  }
+}
+
+}  // namespace culprit::ingest

@@ -1,0 +1,76 @@
+// Scan: the byte-level steps of the JSON event parser over a buffer whose end is marked by a zero
+// byte followed by at least kPadding readable bytes, so that no step needs a bounds check. SSE2
+// where the compiler has it, else 8 bytes at a time.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace culprit::ingest {
+
+inline constexpr std::size_t kPadding = 64;
+
+inline bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+inline const char* skip_space(const char* p) {
+  while (is_space(*p)) ++p;
+  return p;
+}
+
+// The first quote, backslash or control byte (below 0x20, the end marker among them) at or after p.
+inline const char* find_string_stop(const char* p) {
+#if defined(__SSE2__)
+  const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'),
+                control = _mm_set1_epi8(0x1f);
+  for (;; p += 16) {
+    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i hit =
+        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, backslash)),
+                     _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
+    const auto mask = static_cast<unsigned>(_mm_movemask_epi8(hit));
+    if (mask != 0) return p + std::countr_zero(mask);
+  }
+#else
+  constexpr std::uint64_t ones = 0x0101010101010101, high = 0x8080808080808080;
+  for (;; p += 8) {
+    std::uint64_t v;
+    std::memcpy(&v, p, 8);
+    const std::uint64_t q = v ^ (ones * '"'), b = v ^ (ones * '\\');
+    const std::uint64_t hit =
+        (((q - ones) & ~q) | ((b - ones) & ~b) | ((v - ones * 0x20) & ~v)) & high;
+    if (hit != 0) {
+      while (static_cast<unsigned char>(*p) >= 0x20 && *p != '"' && *p != '\\') ++p;
+      return p;
+    }
+  }
+#endif
+}
+
+// The first quote, bracket, brace or end marker at or after p: what matters while skipping a nested
+// value.
+inline const char* find_structure(const char* p) {
+#if defined(__SSE2__)
+  const __m128i quote = _mm_set1_epi8('"'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
+  const __m128i fold = _mm_set1_epi8(0x20), zero = _mm_setzero_si128();
+  for (;; p += 16) {
+    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i folded = _mm_or_si128(v, fold);  // '[' and ']' become '{' and '}'
+    const __m128i hit =
+        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, zero)),
+                     _mm_or_si128(_mm_cmpeq_epi8(folded, open), _mm_cmpeq_epi8(folded, close)));
+    const auto mask = static_cast<unsigned>(_mm_movemask_epi8(hit));
+    if (mask != 0) return p + std::countr_zero(mask);
+  }
+#else
+  while (*p != '"' && *p != '{' && *p != '}' && *p != '[' && *p != ']' && *p != '\0') ++p;
+  return p;
+#endif
+}
+
+}  // namespace culprit::ingest
