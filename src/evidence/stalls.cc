@@ -1,5 +1,6 @@
-// Stalls: rare holes in which the host made no call and nothing else was recorded on its thread
-// either (a garbage collection, the operating system), or in which it compiled or collected.
+// Stalls: rare holes in which not one call, operator or Python function began on the host thread for
+// nearly all of the time (a garbage collection, the operating system), or in which it compiled or
+// collected. An operator that fills the hole is work.
 #include <algorithm>
 #include <string_view>
 
@@ -10,8 +11,9 @@ namespace {
 
 using known::Owner;
 
-// A hole of half a usual step is what users feel as a stutter; shorter ones are host work.
+// Half a usual step is what users feel as a stutter; shorter holes are host work.
 constexpr Nanos kShortestStall = 1'000'000;
+constexpr double kNearlyAll = 0.8;
 
 bool stalls_by_name(std::string_view frame) {
   for (std::string_view part : {"gc.collect", "gc_collect", "/_dynamo/", "/_inductor/",
@@ -21,29 +23,56 @@ bool stalls_by_name(std::string_view frame) {
   return false;
 }
 
-// What is recorded inside the candidates, one flag per candidate.
-struct Seen {
-  std::vector<bool> any, stall;
+struct Hole {
+  std::size_t gap = 0;  // index
+  Nanos begin = 0, end = 0;
+  store::ThreadId thread;
+  std::vector<Nanos> begins;  // of what began inside
+  bool stalls = false;        // something inside is a stall by its name
+  bool filled = false;        // by one operator
+  Nanos most() const {
+    return static_cast<Nanos>(kNearlyAll * static_cast<double>(end - begin));
+  }
 };
 
-// `candidates`: gaps in time order. Marks those in which a row of `table` begins on their thread.
-template <class Table>
-void look(const run::Run& run, const Table& table, const std::vector<const Gap*>& candidates,
-          Seen& seen) {
-  const store::Trace& trace = *run.trace;
-  for (std::size_t row = 0; row < table.size(); ++row) {
-    const auto after =
-        std::upper_bound(candidates.begin(), candidates.end(), table.begin[row],
-                         [](Nanos t, const Gap* gap) { return t < gap->begin; });
-    if (after == candidates.begin()) continue;
-    const Gap& gap = **(after - 1);
-    if (table.begin[row] >= gap.end || table.thread[row] != trace.calls.thread[gap.call.index]) {
-      continue;
-    }
-    const auto i = static_cast<std::size_t>(after - 1 - candidates.begin());
-    seen.any[i] = true;
-    if (stalls_by_name(trace.strings.or_empty(table.name[row]))) seen.stall[i] = true;
+// Longest stretch of the hole in which nothing began.
+Nanos longest_void(Hole& hole) {
+  std::sort(hole.begins.begin(), hole.begins.end());
+  Nanos longest = 0, last = hole.begin;
+  for (const Nanos begin : hole.begins) {
+    longest = std::max(longest, begin - last);
+    last = begin;
   }
+  return std::max(longest, hole.end - last);
+}
+
+// `holes` in time order, disjoint. `fills`: one row of this table may account for a whole hole.
+template <class Table>
+void look(const store::Trace& trace, const Table& table, bool fills, std::vector<Hole>& holes) {
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const Nanos begin = table.begin[row], end = begin + table.dur[row];
+    const auto hole =
+        std::upper_bound(holes.begin(), holes.end(), begin,
+                         [](Nanos t, const Hole& each) { return t < each.end; });
+    if (hole == holes.end() || end <= hole->begin || table.thread[row] != hole->thread) continue;
+    const Nanos inside = std::min(end, hole->end) - std::max(begin, hole->begin);
+    if (fills && inside >= hole->most()) hole->filled = true;
+    if (begin < hole->begin) continue;
+    hole->begins.push_back(begin);
+    hole->stalls = hole->stalls || stalls_by_name(trace.strings.or_empty(table.name[row]));
+  }
+}
+
+Nanos median_length(const run::Run& run, std::size_t& used) {
+  std::vector<Nanos> lengths;
+  for (const run::Step& step : run.steps) {
+    if (step.used) lengths.push_back(step.length());
+  }
+  used = lengths.size();
+  if (lengths.empty()) return 0;
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return *middle;
 }
 
 }  // namespace
@@ -52,31 +81,24 @@ void find_stalls(const Basis& basis, std::vector<Gap>& gaps) {
   const store::Trace& trace = *basis.run.trace;
   // Without operators and frames an empty hole proves nothing: nothing would have been recorded.
   if (trace.ops.size() == 0 && trace.frames.size() == 0) return;
-  std::vector<Nanos> lengths;
-  for (const run::Step& step : basis.run.steps) {
-    if (step.used) lengths.push_back(step.length());
-  }
-  if (lengths.empty()) return;
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  const Nanos shortest = std::max(kShortestStall, *middle / 2);
-
-  std::vector<const Gap*> candidates;
-  for (const Gap& gap : gaps) {
-    const bool long_enough = gap.end - gap.begin >= shortest;
-    if (gap.owner == Owner::kIdleHostWork && gap.call.valid() && long_enough) {
-      candidates.push_back(&gap);
+  std::size_t used = 0;
+  const Nanos shortest = std::max(kShortestStall, median_length(basis.run, used) / 2);
+  std::vector<Hole> holes;
+  for (std::size_t i = 0; i < gaps.size(); ++i) {
+    const Gap& gap = gaps[i];
+    if (gap.owner != Owner::kIdleHostWork || !gap.call.valid() || gap.end - gap.begin < shortest) {
+      continue;
     }
+    holes.push_back({i, gap.begin, gap.end, trace.calls.thread[gap.call.index], {}, false, false});
   }
   // A hole in every other step is how the host works, not a stall.
-  if (candidates.empty() || 2 * candidates.size() > lengths.size()) return;
-  Seen seen{std::vector<bool>(candidates.size()), std::vector<bool>(candidates.size())};
-  look(basis.run, trace.ops, candidates, seen);
-  look(basis.run, trace.frames, candidates, seen);
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (seen.stall[i] || !seen.any[i]) {
-      gaps[static_cast<std::size_t>(candidates[i] - gaps.data())].owner = Owner::kIdleStall;
-    }
+  if (holes.empty() || 2 * holes.size() > used) return;
+  look(trace, trace.calls, false, holes);
+  look(trace, trace.ops, true, holes);
+  look(trace, trace.frames, false, holes);
+  for (Hole& hole : holes) {
+    const bool silent = !hole.filled && longest_void(hole) >= hole.most();
+    if (hole.stalls || silent) gaps[hole.gap].owner = Owner::kIdleStall;
   }
 }
 
