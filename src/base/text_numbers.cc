@@ -81,7 +81,7 @@ int decimals_for(Nanos largest, TimeUnit unit) {
   const std::uint64_t size = time_unit(unit).size;
   const std::uint64_t whole = magnitude(largest) / size;
   if (size == 1 || whole >= 1000) return 0;
-  return whole >= 100 ? 1 : 2;
+  return whole >= 100 ? 1 : whole >= 10 ? 2 : 3;
 }
 
 std::string in_unit(Nanos ns, TimeUnit unit, int decimals) {

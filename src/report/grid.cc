@@ -55,18 +55,20 @@ Cell sum_of(const Grid& grid, std::size_t column, std::size_t first, std::size_t
 std::vector<Cell> summary_row(const Grid& grid, std::size_t first, std::size_t last,
                               const std::string& label) {
   std::vector<Cell> row;
-  bool labelled = false;
   for (std::size_t c = 0; c < grid.columns.size(); ++c) {
-    if (grid.columns[c].adds) {
-      row.push_back(sum_of(grid, c, first, last));
-    } else if (grid.columns[c].kind == CellKind::kText && !labelled) {
-      row.emplace_back(label);
-      labelled = true;
-    } else {
-      row.emplace_back(std::string());
-    }
+    row.push_back(grid.columns[c].adds ? sum_of(grid, c, first, last) : Cell(std::string()));
   }
+  row[grid.label_column] = label;
   return row;
+}
+
+bool any_adds(const Grid& grid) {
+  return std::any_of(grid.columns.begin(), grid.columns.end(),
+                     [](const Column& column) { return column.adds; });
+}
+
+std::string rest_text(const Grid& grid, std::size_t left_out) {
+  return fmt::format("{} {}", left_out, grid.rest_label);
 }
 
 struct TimeFormat {
@@ -115,9 +117,8 @@ std::vector<TextRow> format_rows(const Grid& grid, const Layout& layout, const T
                                       grid.rows.begin() + static_cast<std::ptrdiff_t>(shown));
   std::vector<RowRole> roles(shown, RowRole::kRow);
   const std::size_t left_out = grid.rows.size() - shown;
-  if (left_out > 0 && !grid.rest_label.empty()) {
-    rows.push_back(summary_row(grid, shown, grid.rows.size(),
-                               fmt::format("{} {}", left_out, grid.rest_label)));
+  if (left_out > 0 && any_adds(grid)) {
+    rows.push_back(summary_row(grid, shown, grid.rows.size(), rest_text(grid, left_out)));
     roles.push_back(RowRole::kRest);
   }
   if (!grid.total_label.empty()) {
@@ -150,7 +151,7 @@ void fit_widths(const Grid& grid, const std::vector<TextRow>& rows, int width, L
   const auto is_name = [&](std::size_t c) {
     return grid.columns[layout.columns[c]].kind == CellKind::kText;
   };
-  const int gutters = kGutter * static_cast<int>(layout.columns.size());
+  const int gutters = kGutter * (static_cast<int>(layout.columns.size()) - 1);
   int total = std::accumulate(layout.widths.begin(), layout.widths.end(), gutters);
   while (total > width) {
     std::size_t widest = layout.widths.size();
@@ -186,7 +187,7 @@ std::string line_of(const Grid& grid, const Layout& layout, const TextRow& row,
           cells == nullptr ? nullptr : std::get_if<double>(&(*cells)[layout.columns[c]]);
       cell = share == nullptr ? std::string() : bar(*share, width, options.unicode);
     }
-    line.append(kGutter, ' ');
+    if (c > 0) line.append(kGutter, ' ');
     const std::string fitted = text::shorten_middle(cell, width, options.unicode);
     line += left_aligned(kind) ? text::pad_right(fitted, width) : text::pad_left(fitted, width);
   }
@@ -204,6 +205,9 @@ std::vector<std::string> grid_lines(const Grid& grid, const TextOptions& options
   const std::size_t shown =
       options.all ? grid.rows.size()
                   : std::min(grid.rows.size(), static_cast<std::size_t>(std::max(max_rows, 0)));
+  if (grid.rows.empty()) {
+    return text::wrap(grid.caption.empty() ? std::string("none") : grid.caption, options.width);
+  }
   const std::vector<TextRow> rows = format_rows(grid, layout, options, shown);
   fit_widths(grid, rows, options.width, layout);
   std::vector<std::string> lines;
@@ -214,6 +218,9 @@ std::vector<std::string> grid_lines(const Grid& grid, const TextOptions& options
     const bool of_grid = rows[r].role == RowRole::kRow;
     lines.push_back(line_of(grid, layout, rows[r], of_grid ? &grid.rows[r - 1] : nullptr, options));
   }
+  if (shown < grid.rows.size() && !any_adds(grid)) {
+    lines.push_back(paint(rest_text(grid, grid.rows.size() - shown), Ink::kDim, options.color));
+  }
   return lines;
 }
 
@@ -223,7 +230,7 @@ void write_rows(JsonWriter& w, std::string_view key, const Grid& grid) {
     w.begin_object({}, JsonLayout::kLine);
     for (std::size_t c = 0; c < grid.columns.size(); ++c) {
       const Column& column = grid.columns[c];
-      if (column.kind == CellKind::kBar) continue;
+      if (column.key.empty()) continue;
       if (const auto* words = std::get_if<std::string>(&row[c])) w.text(column.key, *words);
       if (const auto* n = std::get_if<std::int64_t>(&row[c])) w.integer(column.key, *n);
       if (const auto* x = std::get_if<double>(&row[c])) w.number(column.key, *x, 9);

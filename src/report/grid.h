@@ -26,23 +26,26 @@ using Cell = std::variant<std::monostate, std::string, std::int64_t, double>;  /
 
 struct Column {
   std::string_view title;  // "per step"
-  std::string_view key;    // "ns_per_step"; in JSON
+  std::string_view key;    // "ns_per_step"; in JSON; empty: in text only
   CellKind kind = CellKind::kText;
   bool adds = false;   // the rest and the total are sums
   int from_width = 0;  // shown only on lines at least this wide; JSON always has it
 };
+inline constexpr int kJsonOnly = 1 << 30;  // as Column::from_width
 
 struct Grid {
   std::string caption;  // one line above; may be empty
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  std::string rest_label;   // "smaller owners": for "12 smaller owners"
-  std::string total_label;  // in the first text column; empty: no total
+  std::size_t label_column = 0;  // where the labels of the sums go
+  std::string rest_label;        // "smaller owners": for "12 smaller owners"
+  std::string total_label;       // empty: no total
 };
 
 inline constexpr int kRowsShown = 20;
 
-// Lines without line breaks; at most `max_rows` rows unless options.all.
+// Lines without line breaks; at most `max_rows` rows unless options.all. Where nothing adds up, the
+// rows left out are named on a line of their own.
 std::vector<std::string> grid_lines(const Grid& grid, const TextOptions& options, int max_rows);
 void write_rows(JsonWriter& w, std::string_view key, const Grid& grid);
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/table.h"
+
 namespace culprit::report {
 namespace {
 
-constexpr int kLabelIndent = 3, kLabelWidth = 10;
+constexpr int kLabelIndent = 3, kLabelWidth = 9;
 
 std::string spaces(int n) { return std::string(static_cast<std::size_t>(std::max(0, n)), ' '); }
 
@@ -71,6 +73,17 @@ void Page::entry(std::string_view key, int key_width, std::string_view text, Ink
   if (lines_.size() == first) lines_.push_back(spaces(hang));
   lines_[first].replace(0, static_cast<std::size_t>(hang - 2),
                         spaces(kIndent) + paint(head, key_ink, options_.color));
+}
+
+void Page::place(const run::Source& source) {
+  const int room = options_.width - kLabelIndent - kLabelWidth;
+  std::string text = safe(place_of(source));
+  while (text::display_width(text) > room) {
+    const std::size_t slash = text.find('/', text.starts_with(".../") ? 4 : 0);
+    if (slash == std::string::npos) break;
+    text.replace(0, slash, "...");
+  }
+  labelled("at", text::shorten_middle(text, room, options_.unicode));
 }
 
 void Page::lines(std::vector<std::string> ready) {

@@ -2,6 +2,7 @@
 // (text::clean), fits the width, and is ASCII where Unicode is not wanted.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +14,10 @@ namespace culprit::report {
 
 class Page {
  public:
-  // A paragraph longer than `paragraph_lines` is cut with an ellipsis.
-  Page(const TextOptions& options, int paragraph_lines)
-      : options_(options), paragraph_lines_(paragraph_lines) {}
+  explicit Page(const TextOptions& options) : options_(options) {}
 
+  // From here on, paragraphs longer than `lines` are cut with an ellipsis; never with options.all.
+  void limit_paragraphs(int lines) { paragraph_lines_ = lines; }
   void blank();
   void title(std::string_view text);
   // Wrapped; the first line begins after `indent` spaces, the others after `hang`.
@@ -26,6 +27,8 @@ class Page {
   // Two columns: `key` padded to `key_width`, then a wrapped text.
   void entry(std::string_view key, int key_width, std::string_view text, Ink key_ink = Ink::kPlain);
   void lines(std::vector<std::string> ready);  // from grid_lines
+  // "at  .../attention/backend.py:639 forward_decode" on one line: leading folders give way.
+  void place(const run::Source& source);
 
   const TextOptions& options() const { return options_; }
   std::string duration(Nanos ns) const;
@@ -35,7 +38,7 @@ class Page {
 
  private:
   TextOptions options_;
-  int paragraph_lines_;
+  int paragraph_lines_ = std::numeric_limits<int>::max();
   std::vector<std::string> lines_;
 };
 

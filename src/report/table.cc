@@ -35,10 +35,10 @@ Grid steps_grid(const Answer& answer) {
   grid.columns = {{"step", "index", kCount},
                   {"kind", "kind"},
                   {"batch", "batch", kCount},
-                  {"tokens", "tokens", kCount, false, 80},
+                  {"tokens", "tokens", kCount, false, 100},
                   {"begins", "begin_ns", kTime, false, 60},
                   {"length", "ns", kTime},
-                  {"activities", "activities", kCount, false, 70},
+                  {"activities", "activities", kCount, false, 90},
                   {"used", "used"},
                   {"mark", "mark", kText, false, 70}};
   std::int64_t index = 0;
@@ -60,12 +60,13 @@ Grid kernels_grid(const Answer& answer) {
                   {"share", "share", kShare, true},
                   {"calls", "calls_per_step", kNumber, true},
                   {"each", "avg_ns", kTime, false, 60},
-                  {"GB/s", "gbps", kNumber, false, 90},
+                  {"GB/s", "gbps", kNumber, false, 100},
                   {"of peak", "of_peak", kShare, false, 70},
-                  {"grid", "grid", kText, false, 110},
-                  {"kind", "kind", kText, false, 70},
+                  {"grid", "grid", kText, false, 130},
+                  {"kind", "kind", kText, false, 90},
                   {"kernel", "kernel"},
                   {"source", "source", kText, false, 120}};
+  grid.label_column = 8;
   for (const evidence::KernelFigures& kernel : answer.evidence->kernels) {
     const run::Group& group = group_of(run, kernel);
     grid.rows.push_back({kernel.ns_per_step, kernel.share, kernel.calls_per_step, kernel.avg_ns,
@@ -73,7 +74,7 @@ Grid kernels_grid(const Answer& answer) {
                          optional_cell(kernel.of_peak), text_cell(grid_text(group.grid)),
                          std::string(known::owner_name(group.kind)),
                          std::string(short_name(run, kernel)),
-                         kernel.source ? Cell(place_of(*kernel.source)) : Cell()});
+                         kernel.source ? Cell(short_place_of(*kernel.source)) : Cell()});
   }
   grid.rest_label = kMore;
   grid.total_label = "all kernels";
@@ -101,6 +102,7 @@ Grid layers_grid(const Answer& answer) {
                   {"calls/step", "calls_per_step", kNumber, false, 90},
                   {"kind", "kind", kText, false, 70},
                   {"kernel", "kernel"}};
+  grid.label_column = 6;
   const run::Layers& layers = run.layers;
   if (!layers.count || *layers.count <= 0) {
     grid.caption = "The number of layers is not known: no count of calls per step tells it.";
@@ -163,6 +165,7 @@ Grid ops_grid(const Answer& answer) {
                   {"share", "share", kShare, true},
                   {"kernels", "kernels_per_step", kNumber, true},
                   {"operator", "op"}};
+  grid.label_column = 3;
   const auto by_op = tally_used<std::string_view>(run, [&run](const run::Activity& activity) {
     return activity.op.valid() ? text_of(run, run.trace->ops.name[activity.op.index])
                                : std::string_view();
@@ -185,19 +188,26 @@ Grid sources_grid(const Answer& answer) {
                   {"kernels", "kernels_per_step", kNumber, true, 60},
                   {"line", "line_is", kText, false, 70},
                   {"via", "via", kText, false, 90},
-                  {"source", "source"}};
-  using Key = std::tuple<std::string, std::string, bool>;  // place, via, exact
+                  {"source", ""},
+                  {"", "file", kText, false, kJsonOnly},
+                  {"", "line", kCount, false, kJsonOnly},
+                  {"", "function", kText, false, kJsonOnly}};
+  grid.label_column = 5;
+  using Key = std::tuple<std::string, std::int64_t, std::string, bool, std::string>;
   const auto by_source = tally_used<Key>(run, [&run](const run::Activity& activity) {
     if (!activity.call.valid()) return Key{};
-    const auto source = run::source_of(run, activity.call);
-    return source ? Key{place_of(*source), source->via, source->exact} : Key{};
+    const auto source = run::source_of(run, activity.call).value_or(run::Source{});
+    return Key{source.file, source.line, source.function, source.exact, source.via};
   });
   for (const auto& [key, tally] : by_source) {
     const PerStep figures = per_step(answer, tally);
-    const auto& [place, via, exact] = key;
+    const auto& [file, line, function, exact, via] = key;
+    const bool known = !file.empty();
+    const std::string place = short_place_of({file, line, function, exact, via});
     grid.rows.push_back({figures.ns, figures.share, figures.calls,
-                         place.empty() ? Cell() : Cell(exact ? "exact" : "function"),
-                         text_cell(via), place.empty() ? "(none recorded)" : place});
+                         known ? Cell(exact ? "exact" : "function") : Cell(), text_cell(via),
+                         known ? place : std::string("(none recorded)"), text_cell(file),
+                         known ? Cell(line) : Cell(), text_cell(function)});
   }
   grid.rest_label = kMore;
   grid.total_label = "all sources";
@@ -214,6 +224,7 @@ Grid gaps_grid(const Answer& answer) {
                   {"after", "after", kText, false, 90},
                   {"ended by", "ended_by"},
                   {"call", "call", kText, false, 70}};
+  grid.label_column = 1;
   std::vector<const evidence::Gap*> gaps;
   for (const evidence::Gap& gap : answer.evidence->gaps) gaps.push_back(&gap);
   std::stable_sort(gaps.begin(), gaps.end(), [](const auto* a, const auto* b) {
@@ -251,6 +262,16 @@ Grid gaps_grid(const Answer& answer) {
 std::string place_of(const run::Source& source) {
   return fmt::format("{}:{}{}{}", source.file, source.line, source.function.empty() ? "" : " ",
                      source.function);
+}
+
+std::string short_place_of(const run::Source& source) {
+  run::Source shorter = source;
+  const std::size_t name = source.file.rfind('/');
+  if (name != std::string::npos && name > 0) {
+    const std::size_t folder = source.file.rfind('/', name - 1);
+    if (folder != std::string::npos) shorter.file = source.file.substr(folder + 1);
+  }
+  return place_of(shorter);
 }
 
 Grid budget_grid(const Answer& answer) {

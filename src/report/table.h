@@ -15,5 +15,7 @@ void write_table_json(JsonWriter& w, Table table, const Answer& answer);
 
 // "flashinfer_mla_backend.py:639 forward_decode"; the path as it was recorded.
 std::string place_of(const run::Source& source);
+// The same with the last folder of the path only: "attention/flashinfer_mla_backend.py:639 ...".
+std::string short_place_of(const run::Source& source);
 
 }  // namespace culprit::report

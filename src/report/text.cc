@@ -16,12 +16,16 @@ namespace {
 constexpr std::size_t kScreenLines = 40;
 constexpr int kEverything = std::numeric_limits<int>::max();
 
+// How much of each section is shown, from much to little.
 struct Detail {
-  int budget_rows, suspects, ruled_out, notes, paragraph_lines;
+  int budget_rows, suspects, ruled_out, notes, next;
 };
 constexpr Detail kAll{kEverything, kEverything, kEverything, kEverything, kEverything};
-constexpr Detail kDetails[] = {{10, 4, 10, 6, 3}, {8, 3, 8, 4, 3}, {7, 3, 6, 3, 2},
-                               {6, 2, 5, 3, 2},   {6, 2, 4, 2, 1}, {5, 1, 3, 1, 1}};
+constexpr Detail kDetails[] = {
+    {12, 4, 10, 6, 3}, {10, 3, 8, 4, 3}, {8, 3, 6, 3, 3}, {7, 3, 5, 3, 3}, {6, 2, 5, 2, 3},
+    {6, 2, 4, 2, 2},   {5, 2, 3, 2, 2},  {5, 1, 3, 1, 1}, {4, 1, 3, 1, 1}, {3, 1, 3, 1, 1}};
+// Sentences are cut only when fewer rows do not help.
+constexpr int kParagraphLines[] = {4, 2, 1};
 
 std::string steps_text(const Page& page, const Answer& answer) {
   const evidence::StepStats& steps = answer.evidence->steps;
@@ -29,15 +33,17 @@ std::string steps_text(const Page& page, const Answer& answer) {
   std::string out = fmt::format("{} {} step{}", text::count(steps.found),
                                 answer.run->kind == run::StepKind::kUnknown ? "unnamed" : kind,
                                 steps.found == 1 ? "" : "s");
-  if (steps.used != steps.found) out += fmt::format(", {} used", text::count(steps.used));
+  std::string which;
+  if (steps.used != steps.found) which = fmt::format("{} used", text::count(steps.used));
   const std::vector<StepGroup> groups = step_groups(*answer.run);
   if (!groups.empty() && groups.front().batch) {
     const bool several = groups.size() > 1 && groups[1].kind == groups.front().kind;
-    out += several ? ", several batch sizes" : fmt::format(", batch {}", *groups.front().batch);
+    which += which.empty() ? "" : ", ";
+    which += several ? "several batch sizes" : fmt::format("batch {}", *groups.front().batch);
   }
-  out += fmt::format(": mean {}, median {}, p99 {}", page.duration(steps.mean),
-                     page.duration(steps.median), page.duration(steps.p99));
-  return out + fmt::format("; device busy {}", text::percent(steps.device_busy));
+  if (!which.empty()) out += " (" + which + ")";
+  out += fmt::format(": {} mean, {} p99", page.duration(steps.mean), page.duration(steps.p99));
+  return out + fmt::format("; busy {}", text::percent(steps.device_busy));
 }
 
 std::string device_text(const Answer& answer) {
@@ -57,7 +63,7 @@ std::string device_text(const Answer& answer) {
 void add_head(Page& page, const Answer& answer) {
   std::string input = answer.path == "-" ? "standard input" : answer.path;
   if (answer.info != nullptr) {
-    input += fmt::format("  {}, {} events", text::bytes(answer.info->file_bytes),
+    input += fmt::format(": {}, {} events", text::bytes(answer.info->file_bytes),
                          text::count(answer.info->events));
   }
   page.paragraph(input, 0, 2);
@@ -73,8 +79,8 @@ void add_headline(Page& page, const Answer& answer) {
   page.paragraph(verdict.headline, 0, 0, guilty ? Ink::kRed : Ink::kBold);
   if (verdict.suspects.empty()) return;
   const verdict::Suspect& first = verdict.suspects.front();
-  if (!first.where.empty()) page.labelled("at", place_of(first.where.front()));
-  page.labelled("a fix buys", gain_text(page, first.gain));
+  if (!first.where.empty()) page.place(first.where.front());
+  page.labelled("fix buys", gain_text(page, first.gain));
 }
 
 void add_budget(Page& page, const Answer& answer, int rows) {
@@ -92,7 +98,9 @@ Ink ink_of(store::Severity severity) {
 std::string note_text(const store::Note& note) {
   std::string out = note.message;
   std::string place = note.where;
-  if (note.count > 1) {
+  const bool counted = out.find(text::count(note.count)) != std::string::npos ||
+                       out.find(std::to_string(note.count)) != std::string::npos;
+  if (note.count > 1 && !counted) {
     place = text::count(note.count) + " times" + (place.empty() ? "" : ", " + place);
   }
   if (!place.empty()) out += " (" + place + ")";
@@ -140,7 +148,7 @@ std::string shell_word(std::string_view path) {
   return out + "'";
 }
 
-void add_next(Page& page, const Answer& answer) {
+void add_next(Page& page, const Answer& answer, int at_most) {
   if (answer.path == "-") return;
   struct Step {
     std::string command;
@@ -159,32 +167,39 @@ void add_next(Page& page, const Answer& answer) {
     next.push_back({"culprit " + path + " --model CONFIG", "sizes held against the model"});
   }
   page.title("next");
-  int widest = 0;
-  for (const Step& step : next) widest = std::max(widest, text::display_width(step.command));
-  const bool fits = widest + 46 <= page.options().width;
-  for (std::size_t i = 0; i < std::min<std::size_t>(next.size(), 3); ++i) {
-    const std::string command = page.safe(next[i].command);
+  if (next.size() > static_cast<std::size_t>(at_most))
+    next.resize(static_cast<std::size_t>(at_most));
+  int widest = 0, remark = 0;
+  for (const Step& step : next) {
+    widest = std::max(widest, text::display_width(step.command));
+    remark = std::max(remark, text::display_width(step.gives));
+  }
+  const bool fits = 2 + widest + 2 + remark <= page.options().width;
+  for (const Step& step : next) {
+    const std::string command = page.safe(step.command);
     // A command is copied, so it is never cut; the remark goes where there is no room for it.
     page.lines({"  " + (fits ? text::pad_right(command, widest) + "  " +
-                                   paint(next[i].gives, Ink::kDim, page.options().color)
+                                   paint(step.gives, Ink::kDim, page.options().color)
                              : command)});
   }
 }
 
-Page compose(const Answer& answer, const TextOptions& options, const Detail& detail) {
-  Page page(options, detail.paragraph_lines);
+Page compose(const Answer& answer, const TextOptions& options, const Detail& detail,
+             int paragraph_lines) {
+  Page page(options);
   add_head(page, answer);
   add_headline(page, answer);
+  page.limit_paragraphs(paragraph_lines);
   add_budget(page, answer, detail.budget_rows);
   add_suspects(page, answer, static_cast<std::size_t>(detail.suspects));
   add_ruled_out(page, answer, static_cast<std::size_t>(detail.ruled_out));
   add_notes(page, answer, detail.notes);
-  add_next(page, answer);
+  add_next(page, answer, detail.next);
   return page;
 }
 
 std::string refusal(const Answer& answer, const TextOptions& options) {
-  Page page(options, kEverything);
+  Page page(options);
   const std::string what = answer.failure ? answer.failure->what : "it carries no verdict";
   page.paragraph(fmt::format("{}: no verdict: {}", answer.path, what), 0, 2);
   if (answer.failure) page.labelled("hint", answer.failure->hint);
@@ -196,11 +211,13 @@ std::string refusal(const Answer& answer, const TextOptions& options) {
 
 std::string render_text(const Answer& answer, const TextOptions& options) {
   if (!answer.usable()) return refusal(answer, options);
-  if (options.all) return compose(answer, options, kAll).take();
-  Page page(options, 1);
-  for (const Detail& detail : kDetails) {
-    page = compose(answer, options, detail);
-    if (page.size() <= kScreenLines) break;
+  if (options.all) return compose(answer, options, kAll, kEverything).take();
+  Page page(options);
+  for (const int paragraph_lines : kParagraphLines) {
+    for (const Detail& detail : kDetails) {
+      page = compose(answer, options, detail, paragraph_lines);
+      if (page.size() <= kScreenLines) return page.take();
+    }
   }
   return page.take();
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "report/page.h"
 #include "report/table.h"
@@ -19,7 +20,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return "[" + out + "]";
 }
 
-std::string tensor_text(const verdict::TensorMatch& tensor) {
+std::string tensor_text(const verdict::TensorMatch& tensor, std::optional<double> live_fraction) {
   std::string out = tensor.name;
   if (!tensor.shape.empty()) out += " " + shape_text(tensor.shape);
   if (!tensor.dtype.empty()) out += " " + tensor.dtype;
@@ -27,6 +28,7 @@ std::string tensor_text(const verdict::TensorMatch& tensor) {
   if (tensor.match == "exact") out += ", an exact match";
   if (tensor.match == "within-launch-rounding") out += ", within the rounding of the launch";
   if (tensor.match == "inferred") out += ", inferred";
+  if (live_fraction) out += fmt::format("; {} of it in use", text::percent(*live_fraction));
   return out;
 }
 
@@ -48,11 +50,20 @@ std::string elements_text(const evidence::KernelFigures& kernel) {
                      text::count(kernel.elements->max));
 }
 
-std::string figures_text(const Page& page, const Answer& answer,
-                         const evidence::KernelFigures& kernel) {
-  std::string out = fmt::format("{} calls a step, {} each", text::number(kernel.calls_per_step),
+std::string calls_text(double calls) {
+  const auto whole = static_cast<std::int64_t>(calls);
+  return static_cast<double>(whole) == calls ? text::count(whole) : text::number(calls);
+}
+
+// Of the suspect's largest kernel.
+std::string figures_text(const Page& page, const Answer& answer, const verdict::Suspect& suspect) {
+  if (suspect.kernels.empty()) return {};
+  const evidence::KernelFigures& kernel = answer.evidence->kernels[suspect.kernels.front()];
+  std::string out = fmt::format("{} calls a step, {} each", calls_text(kernel.calls_per_step),
                                 page.duration(kernel.avg_ns));
-  out += launch_text(group_of(*answer.run, kernel)) + elements_text(kernel);
+  out += launch_text(group_of(*answer.run, kernel));
+  const bool said = suspect.tensor && kernel.elements_exact == suspect.tensor->elements;
+  if (!said) out += elements_text(kernel);
   if (kernel.bytes) out += fmt::format("; {} a call", text::bytes(*kernel.bytes));
   if (kernel.gbps) out += fmt::format(" at {} GB/s", text::number(*kernel.gbps));
   if (kernel.of_peak) out += fmt::format(", {} of peak", text::percent(*kernel.of_peak));
@@ -87,19 +98,16 @@ void add_suspect(Page& page, const Answer& answer, std::size_t index) {
       verdict::standing_name(suspect.standing), verdict::confidence_name(suspect.confidence),
       page.duration(suspect.exposed_ns_per_step), text::percent(suspect.share));
   page.paragraph(head, 0, 3, ink_of(suspect.standing));
-  page.paragraph(suspect.claim, 3, 3);
-  if (suspect.tensor) page.labelled("tensor", tensor_text(*suspect.tensor));
-  if (!suspect.kernels.empty()) {
-    page.labelled("kernel", kernel_text(answer, suspect));
-    page.labelled("",
-                  figures_text(page, answer, answer.evidence->kernels[suspect.kernels.front()]));
+  const bool said = index == 0 && answer.verdict->headline.find(suspect.claim) != std::string::npos;
+  if (!said) page.paragraph(suspect.claim, 3, 3);
+  if (suspect.tensor) {
+    page.labelled("tensor", tensor_text(*suspect.tensor, suspect.live_fraction));
   }
-  if (suspect.live_fraction) {
-    page.labelled("live", text::percent(*suspect.live_fraction) + " of the tensor is in use");
-  }
+  page.labelled("kernel", kernel_text(answer, suspect));
+  page.labelled("", figures_text(page, answer, suspect));
   // The first suspect's place and gain stand under the headline already.
   if (index > 0) {
-    if (!suspect.where.empty()) page.labelled("at", place_of(suspect.where.front()));
+    if (!suspect.where.empty()) page.place(suspect.where.front());
     page.labelled("gain", gain_text(page, suspect.gain));
   }
   page.labelled("fix", suspect.fix);
@@ -107,7 +115,7 @@ void add_suspect(Page& page, const Answer& answer, std::size_t index) {
     for (const std::string& other : suspect.alternatives) page.labelled("or", other);
     page.labelled("facts", facts_text(suspect));
   }
-  page.labelled("unless", suspect.disproved_if);
+  page.paragraph("Disproved if " + suspect.disproved_if, 3, 3);
 }
 
 }  // namespace
@@ -131,7 +139,7 @@ std::string gain_text(const Page& page, const verdict::Gain& gain) {
 void add_suspects(Page& page, const Answer& answer, std::size_t at_most) {
   const std::size_t count = answer.verdict->suspects.size();
   if (count == 0) return;
-  page.title(count == 1 ? "suspect" : "suspects");
+  page.blank();
   for (std::size_t i = 0; i < std::min(count, at_most); ++i) add_suspect(page, answer, i);
   if (count > at_most) {
     page.paragraph(fmt::format("{} more suspects: --all", count - at_most), 0, 0, Ink::kDim);
@@ -156,7 +164,9 @@ void add_ruled_out(Page& page, const Answer& answer, std::size_t at_most) {
   if (ruled_out.size() > at_most) {
     page.paragraph(fmt::format("{} more: --all", ruled_out.size() - at_most), 2, 2, Ink::kDim);
   }
-  if (!healthy.empty()) page.title("healthy");
+  // Who is well matters most where nobody is to blame.
+  if (healthy.empty() || (!answer.verdict->suspects.empty() && !page.options().all)) return;
+  page.title("healthy");
   for (std::size_t i = 0; i < std::min(healthy.size(), at_most); ++i) {
     std::string why = healthy[i].because;
     if (healthy[i].at_most_gain) {

@@ -46,6 +46,7 @@ TEST(Column, UnitAndDecimalsFollowTheLargestValue) {
   EXPECT_EQ(decimals_for(93'240'000, TimeUnit::kMs), 2);
   EXPECT_EQ(decimals_for(465'300'000, TimeUnit::kMs), 1);
   EXPECT_EQ(decimals_for(2'000'000'000, TimeUnit::kMs), 0);
+  EXPECT_EQ(decimals_for(9'823'000, TimeUnit::kMs), 3);
   EXPECT_EQ(decimals_for(999, TimeUnit::kNs), 0);
   EXPECT_EQ(unit_name(TimeUnit::kUs, false), "us");
 }
