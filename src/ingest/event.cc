@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "ingest/key_predictor.h"
+
 namespace culprit::ingest {
 namespace {
 
@@ -75,10 +77,19 @@ bool is_json_scalar(const char* p, std::size_t size) {
   return (size == 4 && (is(p, "true") || is(p, "null"))) || (size == 5 && is(p, "false"));
 }
 
+// A cheap tag of the event's category: keys of one category follow each other in one order.
+std::uint32_t kind_tag(const RawEvent& event) {
+  if (!event.has(Field::kCategory)) return 1;
+  const std::string_view category = event[Field::kCategory];
+  const auto first = category.empty() ? 0U : static_cast<unsigned char>(category[0]);
+  return 2 + static_cast<std::uint32_t>(category.size()) * 257U + first;
+}
+
 template <bool kTolerant>
 class Parser {
  public:
-  Parser(const char* end, RawEvent& event) : end_(end), event_(event) {}
+  Parser(const char* end, RawEvent& event, KeyPredictor* keys)
+      : end_(end), event_(event), keys_(keys) {}
 
   EventEnd run(const char* p) {
     p = object<event_field>(p + 1, 0);
@@ -174,7 +185,7 @@ class Parser {
       if (p == nullptr) return nullptr;
       text = {from, static_cast<std::size_t>(p - from)};
     } else {
-      while (*p > ' ' && *p != ',' && *p != '}' && *p != ']' && *p != '"') ++p;
+      p = find_scalar_end(p);
       if (p >= end_ || p == from) return fail(p);
       text = {from, static_cast<std::size_t>(p - from)};
       if (!is_json_scalar(from, text.size())) {
@@ -196,42 +207,57 @@ class Parser {
   // level.
   template <Field (*key_of)(const char*, std::size_t)>
   const char* object(const char* p, int level) {
-    p = skip_space(p);
-    if (*p == '}') return p + 1;
-    for (;;) {
-      if (*p != '"') return fail(p);
-      bool escaped = false;
-      const char* key = p + 1;
-      p = string(key, escaped);
-      if (p == nullptr) return nullptr;
-      const auto size = static_cast<std::size_t>(p - key);
-      p = skip_space(p + 1);
-      if (*p != ':') return fail(p);
-      p = skip_space(p + 1);
-      if (level == 0 && *p == '{' && size == 4 && is(key, "args")) {
-        p = object<args_field>(p + 1, 1);
+    const std::uint32_t kind = level == 0 ? 0 : kind_tag(event_);
+    std::uint8_t slot =
+        kTolerant || level == 0 ? KeyPredictor::kEventStart : keys_->args_start(kind);
+    for (bool first = true;; first = false) {
+      Field field = Field::kIgnored;
+      bool is_args = false;
+      if (const KeyPredictor::Guess* guess = kTolerant ? nullptr : keys_->match(slot, p)) {
+        p += guess->size;
+        field = guess->field;
+        is_args = guess->is_args;
+        slot = guess->next_slot;
       } else {
-        p = value(p, key_of(key, size));
+        const char* from = p;
+        p = skip_space(p);
+        if (*p == '}') return p + 1;
+        if (!first) {
+          if (*p != ',') return fail(p);
+          p = skip_space(p + 1);
+          if (kTolerant && *p == '}') return p + 1;  // a comma too many
+        }
+        if (*p != '"') return fail(p);
+        bool escaped = false;
+        const char* key = p + 1;
+        p = string(key, escaped);
+        if (p == nullptr) return nullptr;
+        const std::string_view name(key, static_cast<std::size_t>(p - key));
+        p = skip_space(p + 1);
+        if (*p != ':') return fail(p);
+        p = skip_space(p + 1);
+        field = key_of(name.data(), name.size());
+        is_args = level == 0 && name == "args";
+        if (!kTolerant)
+          slot = keys_->learn(slot, {from, static_cast<std::size_t>(p - from)}, name, kind, field,
+                              is_args);
       }
+      p = is_args && *p == '{' ? object<args_field>(p + 1, 1) : value(p, field);
       if (p == nullptr) return nullptr;
-      p = skip_space(p);
-      if (*p == '}') return p + 1;
-      if (*p != ',') return fail(p);
-      p = skip_space(p + 1);
-      if (kTolerant && *p == '}') return p + 1;  // a comma too many
     }
   }
 
   const char* end_;
   RawEvent& event_;
+  KeyPredictor* keys_;
   Parsed status_ = Parsed::kOk;
   const char* failed_at_ = nullptr;
 };
 
 template <bool kTolerant>
-EventEnd parse_as(const char* p, const char* end, RawEvent& event) {
+EventEnd parse_as(const char* p, const char* end, RawEvent& event, KeyPredictor* keys) {
   event.clear();
-  return Parser<kTolerant>(end, event).run(p);
+  return Parser<kTolerant>(end, event, keys).run(p);
 }
 
 bool begins_event(const char* p) {
@@ -248,17 +274,17 @@ bool begins_event(const char* p) {
 
 }  // namespace
 
-EventEnd parse_event(const char* p, const char* end, RawEvent& event) {
-  const EventEnd strict = parse_as<false>(p, end, event);
+EventEnd parse_event(const char* p, const char* end, RawEvent& event, KeyPredictor& keys) {
+  const EventEnd strict = parse_as<false>(p, end, event, &keys);
   if (strict.status != Parsed::kMalformed) return strict;
-  const EventEnd tolerant = parse_as<true>(p, end, event);
+  const EventEnd tolerant = parse_as<true>(p, end, event, nullptr);
   event.repaired = tolerant.status == Parsed::kOk;
   return tolerant;
 }
 
 EventEnd skip_value(const char* p, const char* end) {
   RawEvent ignored;
-  return Parser<false>(end, ignored).skip(p);
+  return Parser<false>(end, ignored, nullptr).skip(p);
 }
 
 const char* find_event(const char* begin, const char* p, const char* end) {

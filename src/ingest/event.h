@@ -2,6 +2,10 @@
 // that Culprit reads. Keys may come in any order. Nothing is copied: a RawEvent points into the
 // buffer it was parsed from.
 //
+// Writers put the same keys in the same order into every event of a kind. KeyPredictor remembers,
+// behind each key, the text up to the next value ('",\n    "tid": '), so that most keys cost one
+// comparison instead of a scan. It changes no result.
+//
 // One parser serves clean and damaged text. Strict: a string ends at the next quote that no
 // backslash escapes. Tolerant: it ends at a quote that JSON could go on after, so that unescaped
 // quotes inside a name stay part of it. An event is parsed strictly first; only one that fails so
@@ -59,6 +63,8 @@ struct RawEvent {
   void clear() { seen = escaped = 0, duplicate_key = bad_word = repaired = false; }
 };
 
+class KeyPredictor;
+
 enum class Parsed : std::uint8_t {
   kOk,          // next: behind the closing brace
   kIncomplete,  // the text ended inside the event
@@ -71,7 +77,7 @@ struct EventEnd {
 
 // `p` at the opening brace; *end must be 0 with kPadding readable bytes behind it. Clears and fills
 // `event`.
-EventEnd parse_event(const char* p, const char* end, RawEvent& event);
+EventEnd parse_event(const char* p, const char* end, RawEvent& event, KeyPredictor& keys);
 
 // Skips one JSON value of any kind at p, strictly.
 EventEnd skip_value(const char* p, const char* end);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ingest/event.h"
+#include "ingest/key_predictor.h"
 #include "store/trace.h"
 
 namespace culprit::ingest {
@@ -54,7 +55,9 @@ class RowBuilder {
   // Hands the strings and threads made since the last call to the batch.
   void publish(Batch& batch);
 
-  // Written by append() only: local id -> id in the Trace.
+  KeyPredictor keys;  // what this thread's parser has learned
+
+  // Written by append_names() only: local id -> id in the Trace.
   std::vector<store::StringId> string_to_trace;
   std::vector<store::ThreadId> thread_to_trace;
 
@@ -86,8 +89,8 @@ class RowBuilder {
 // done for every batch, in the order of publishing, also for one whose rows are dropped: later
 // batches use them.
 void append_names(const Batch& batch, RowBuilder& builder, store::Trace& trace);
-// The rows, after append_names; the batch's counts are added to the trace's and to `faults`. Batches
-// must come in text order.
+// The rows, after append_names; the batch's counts are added to the trace's and to `faults`.
+// Batches must come in text order.
 void append(Batch& batch, RowBuilder& builder, store::Trace& trace,
             std::array<FaultCount, kFaultCount>& faults);
 

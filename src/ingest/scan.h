@@ -73,4 +73,41 @@ inline const char* find_structure(const char* p) {
 #endif
 }
 
+// The first byte at or after p that ends a number or bare word: comma, closing bracket or brace,
+// quote, white space, control.
+inline const char* find_scalar_end(const char* p) {
+#if defined(__SSE2__)
+  const __m128i comma = _mm_set1_epi8(','), close = _mm_set1_epi8('}'), fold = _mm_set1_epi8(0x20);
+  const __m128i space = _mm_set1_epi8(' '), quote = _mm_set1_epi8('"');
+  for (;; p += 16) {
+    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i hit = _mm_or_si128(
+        _mm_or_si128(_mm_cmpeq_epi8(v, comma), _mm_cmpeq_epi8(_mm_or_si128(v, fold), close)),
+        _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(v, space), v), _mm_cmpeq_epi8(v, quote)));
+    const auto mask = static_cast<unsigned>(_mm_movemask_epi8(hit));
+    if (mask != 0) return p + std::countr_zero(mask);
+  }
+#else
+  while (static_cast<unsigned char>(*p) > ' ' && *p != ',' && *p != '}' && *p != ']' && *p != '"')
+    ++p;
+  return p;
+#endif
+}
+
+// Are the first `size` bytes at p and q the same? q is 16-byte aligned; both have size rounded up
+// to 16 readable bytes.
+inline bool same_text(const char* p, const char* q, std::size_t size) {
+#if defined(__SSE2__)
+  for (;; p += 16, q += 16, size -= 16) {
+    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i*>(q));
+    const auto differ = ~static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)));
+    if (size <= 16) return (differ & (0xffffU >> (16 - size))) == 0;
+    if ((differ & 0xffffU) != 0) return false;
+  }
+#else
+  return std::memcmp(p, q, size) == 0;
+#endif
+}
+
 }  // namespace culprit::ingest

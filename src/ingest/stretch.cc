@@ -18,7 +18,7 @@ Stretch parse_stretch(const char* begin, const char* p, const char* end, std::in
       return stretch;
     }
     EventEnd parsed{Parsed::kMalformed, p};
-    if (*p == '{') parsed = parse_event(p, end, event);
+    if (*p == '{') parsed = parse_event(p, end, event, builder.keys);
     if (parsed.status == Parsed::kIncomplete) return stretch;
     if (parsed.status == Parsed::kOk) {
       builder.add(event, byte(p), batch);

@@ -1,0 +1,49 @@
+#include "ingest/key_predictor.h"
+
+#include <cstring>
+
+namespace culprit::ingest {
+
+const KeyPredictor::Guess* KeyPredictor::match(std::uint8_t slot, const char* p) const {
+  for (const Guess& guess : slots_[slot].guesses) {
+    if (guess.size != 0 && same_text(p, guess.text, guess.size)) return &guess;
+  }
+  return nullptr;
+}
+
+std::uint8_t KeyPredictor::learn(std::uint8_t slot, std::string_view text, std::string_view key,
+                                 std::uint32_t kind, Field field, bool is_args) {
+  std::uint32_t hash = kind * 2654435761U + 1;
+  for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  const std::uint8_t next = slot_of(hash);
+  if (text.size() <= kMaxText) {
+    Slot& at = slots_[slot];
+    Guess& guess = at.guesses[at.oldest];
+    at.oldest ^= 1;
+    std::memset(guess.text, 0, kMaxText);
+    std::memcpy(guess.text, text.data(), text.size());
+    guess.size = static_cast<std::uint8_t>(text.size());
+    guess.field = field;
+    guess.is_args = is_args;
+    guess.next_slot = next;
+  }
+  return next;
+}
+
+// When every slot is taken, the rest of the keys share the last one: guesses get worse, results do
+// not.
+std::uint8_t KeyPredictor::slot_of(std::uint32_t key) {
+  std::uint8_t& recent = recent_[key % recent_.size()];
+  if (slots_[recent].key == key) return recent;
+  for (std::uint8_t i = 1; i < used_; ++i) {
+    if (slots_[i].key == key) return recent = i;
+  }
+  if (used_ < slots_.size()) {
+    slots_[used_].key = key;
+    recent = used_++;
+    return recent;
+  }
+  return static_cast<std::uint8_t>(used_ - 1);
+}
+
+}  // namespace culprit::ingest
