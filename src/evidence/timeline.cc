@@ -26,7 +26,8 @@ bool hides(known::Owner kind) {
 }
 
 void append(std::vector<Segment>& segments, Segment segment) {
-  if (segment.end <= segment.begin) return;
+  const bool leading_idle = segments.empty() && segment.idle();
+  if (segment.end <= segment.begin || leading_idle) return;
   if (!segments.empty() && segments.back().owner == segment.owner) {
     segments.back().end = segment.end;
   } else {
@@ -53,10 +54,13 @@ std::vector<Segment> timeline(const std::vector<run::Activity>& activities) {
     const Nanos arrival = next < activities.size() ? activities[next].begin : kNever;
     const Nanos departure = owner.valid() ? activities[owner.index].end : kNever;
     const Nanos then = std::min(arrival, departure);
-    if (then == kNever) return segments;
+    if (then == kNever) break;
     append(segments, {now, then, owner});
     now = then;
   }
+  // Activities of no length at either end leave idle time there, which is not between two others.
+  if (!segments.empty() && segments.back().idle()) segments.pop_back();
+  return segments;
 }
 
 std::size_t segment_at(const std::vector<Segment>& segments, Nanos t) {

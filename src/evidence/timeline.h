@@ -1,5 +1,5 @@
-// Timeline: the device's time from its first activity to its last, cut into segments with one owner
-// each. Compute hides communication and copies, never the reverse; among equals the one that began
+// Timeline: the device's time from the first busy ns to the last, cut into segments with one owner
+// each; idle ones lie between two busy ones. Compute hides communication and copies, never the reverse; among equals the one that began
 // first owns the time (ties: trace order). Contiguous, no empty segment. O(activities).
 #pragma once
 

@@ -176,8 +176,8 @@ class Stalls : public Gaps {
         at += hole;
       }
       builder.op("aten::mm", host, at - 8'000, 7'000);
-      launched(at - 5'000, 4'000, at, 1'000'000);
-      at += 1'000'000;
+      launched(at - 5'000, 4'000, at, 10'000'000);
+      at += 10'000'000;
       builder.step(begin, at);
     }
     builder.build();
@@ -198,7 +198,7 @@ TEST_F(Stalls, HoleFilledByAnOperatorIsHostWork) {
 }
 
 TEST_F(Stalls, ShortHoleIsHostWork) {
-  EXPECT_EQ(run_with_hole(400'000, 1)[0].owner, Owner::kIdleHostWork);
+  EXPECT_EQ(run_with_hole(3'000'000, 1)[0].owner, Owner::kIdleHostWork);
 }
 
 TEST_F(Stalls, HoleInEveryStepIsHostWork) {

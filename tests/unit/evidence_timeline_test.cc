@@ -101,7 +101,9 @@ TEST(Timeline, BudgetOwnsEachNanosecondOnceAndSumsToTheMean) {
       ASSERT_LE(std::abs(row.ns_per_step - total[row.owner] / used), 1) << "round " << round;
     }
     ASSERT_EQ(sum, stats.mean) << "round " << round;
-    if (used > 0) ASSERT_LE(std::abs(stats.mean - wall / used), 1);
+    if (used > 0) {
+      ASSERT_LE(std::abs(stats.mean - wall / used), 1);
+    }
   }
 }
 
