@@ -236,6 +236,7 @@ class Parser {
         p = skip_space(p + 1);
         if (*p != ':') return fail(p);
         p = skip_space(p + 1);
+        if (p >= end_) return fail(p);  // what cut-off text shows must not be learned
         field = key_of(name.data(), name.size());
         is_args = level == 0 && name == "args";
         if (!kTolerant)
