@@ -137,7 +137,7 @@ Outcome diagnose(const Settings& settings, Console& console) {
   console.stage_done("build");
   if (!run.ok()) return refuse(settings, console, answer, run.error());
   answer.run = &*run;
-  answer.notes.merge(run->notes, 0, 0);
+  answer.notes.merge(run->notes);
   const Status faults = weigh_faults(settings, console, answer);
   if (!faults.ok()) return refuse(settings, console, answer, faults.error());
 
