@@ -54,14 +54,16 @@ std::string_view argument(const std::vector<std::string_view>& arguments, int in
 enum class Wrapper : std::uint8_t { kNone, kImpl, kNoCast };
 
 struct Functor {
-  std::string_view text;        // unwrapped, as printed
-  std::string name;             // "silu", "mul", "direct_copy", "arg_max"
-  Dtype type = Dtype::kUnknown; // its result, or where a lambda is all that is printed, its last parameter
+  std::string_view text;  // unwrapped, as printed
+  std::string name;       // "silu", "mul", "direct_copy", "arg_max"
+  Dtype type =
+      Dtype::kUnknown;  // its result, or where a lambda is all that is printed, its last parameter
   Wrapper wrapper = Wrapper::kNone;
-  int wrapper_lambda = 1;       // N of the wrapper's own "{lambda(int)#N}"
+  int wrapper_lambda = 1;  // N of the wrapper's own "{lambda(int)#N}"
 };
 
-// "GeluCUDAKernelImpl" -> "gelu", "CUDAFunctorOnSelf_add" -> "add", "compare_scalar_kernel" -> "compare_scalar".
+// "GeluCUDAKernelImpl" -> "gelu", "CUDAFunctorOnSelf_add" -> "add", "compare_scalar_kernel" ->
+// "compare_scalar".
 std::string plain_name(std::string_view id) {
   constexpr std::array<std::string_view, 5> kBefore = {"CUDAFunctorOnSelf_", "CUDAFunctorOnOther_",
                                                        "CUDAFunctor_", "launch_", "_cuda_"};
@@ -200,8 +202,8 @@ bool dedicated_copy(const Functor& functor, KernelInfo& info) {
 
 Owner kind_of_functor(std::string_view base, const Functor& functor) {
   constexpr std::array<std::string_view, 12> kActivations = {
-      "silu", "gelu", "hardswish", "hardsigmoid", "mish",      "softplus",
-      "elu",  "glu",  "leaky_relu", "threshold",  "silu_backward", "gelu_backward"};
+      "silu", "gelu", "hardswish",  "hardsigmoid", "mish",          "softplus",
+      "elu",  "glu",  "leaky_relu", "threshold",   "silu_backward", "gelu_backward"};
   for (const std::string_view activation : kActivations) {
     if (functor.name == activation) return Owner::kActivation;
   }
@@ -216,8 +218,9 @@ Owner kind_of_functor(std::string_view base, const Functor& functor) {
   return Owner::kElementwise;
 }
 
-// W of the vectorized kernel changed with the builds: 4 values per thread while its pointers came in
-// at::detail::Array; from vec = 8 on (2.7) 8 of them on CUDA. Between the two the name cannot tell.
+// W of the vectorized kernel changed with the builds: 4 values per thread while its pointers came
+// in at::detail::Array; from vec = 8 on (2.7) 8 of them on CUDA. Between the two the name cannot
+// tell.
 void work_of_vectorized(const KernelText& text, int vec, KernelInfo& info) {
   constexpr int kCudaThreads = 128;
   if (contains(text.args, "at::detail::Array")) {
@@ -272,7 +275,8 @@ std::string short_name_of(std::string_view base, const Functor& functor, const K
   return name;
 }
 
-// multi_tensor_apply_kernel<..., at::native::Copy<int, long>>: torch._foreach_copy_, destination first.
+// multi_tensor_apply_kernel<..., at::native::Copy<int, long>>: torch._foreach_copy_, destination
+// first.
 bool decode_foreach(const KernelText& text, KernelInfo& info) {
   if (text.base != "multi_tensor_apply_kernel") return false;
   info.kind = Owner::kElementwise;

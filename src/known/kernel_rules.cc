@@ -73,7 +73,8 @@ constexpr std::array kKinds = {
     Kind{"quant cvt_fp16_to_fp4 cvt_bf16_to_fp4 block_scale_interleave convertsf scaled_fp8",
          Owner::kQuantize},
     Kind{"embedding", Owner::kEmbedding},
-    Kind{"sampling ^sample_ _sample_kernel gumbel_sample topk_topp topktopp top_p_ argmax multinomial penalt rejection "
+    Kind{"sampling ^sample_ _sample_kernel gumbel_sample topk_topp topktopp top_p_ argmax "
+         "multinomial penalt rejection "
          "token_bitmask",
          Owner::kSampling},
 
@@ -83,7 +84,8 @@ constexpr std::array kKinds = {
     Kind{"softmax devicereduce devicesegmentedreduce =reduce_kernel devicescan scan_impl "
          "scan_kernel cumsum",
          Owner::kReduce},
-    Kind{"elementwise pointwise fused_dropout triu_tril multi_tensor_apply =fill", Owner::kElementwise},
+    Kind{"elementwise pointwise fused_dropout triu_tril multi_tensor_apply =fill",
+         Owner::kElementwise},
 };
 
 using Family = Rule<std::string_view>;
@@ -106,7 +108,7 @@ constexpr std::array kFamilies = {
     Family{"aiter", "aiter"},
     Family{"ck_tile:: ck::", "ck"},
     Family{"^cijk_ ^custom_cijk", "hipblaslt"},
-    Family{"cutlass_cudnn cudnn scudnn convolve winograd wgrad dgrad", "cudnn"},
+    Family{"cutlass_cudnn cudnn scudnn convolve winograd fprop wgrad dgrad", "cudnn"},
     Family{"miopen igemm_ batched_transpose", "miopen"},
     Family{"nvjet cublas gemv gemmk1 gemmsn splitkreduce xmma_gemm ^ampere_ ^volta_ ^turing_ "
            "^hopper_ ^maxwell_ reduce_1block =dot_kernel epilogue::impl",
@@ -116,7 +118,7 @@ constexpr std::array kFamilies = {
     Family{"cross_device_reduce multimem_ allreduce all_reduce quickreduce", "custom-allreduce"},
     Family{"rocprim", "rocprim"},
     Family{"cub::", "cub"},
-    Family{"at::native softmax_warp_ cunn_", "aten"},
+    Family{"at::native =softmax_warp_forward =softmax_warp_backward cunn_", "aten"},
     Family{"fbgemm split_embedding", "fbgemm"},
     Family{"matmul_ogs finalize_matmul", "triton-kernels"},
     Family{"triton _fwd_kernel kernel_unified_attention", "triton"},
@@ -125,9 +127,8 @@ constexpr std::array kFamilies = {
 // Templates whose name says nothing: the work is named in their arguments.
 bool is_wrapper(std::string_view base) {
   constexpr std::array<std::string_view, 7> kWrappers = {
-      "cutlass::Kernel",     "cutlass::Kernel2",    "cutlass::device_kernel",
-      "ck_tile::kentry",     "ck::kernel_entry",    "detail::trampoline_kernel",
-      "flash::device_kernel"};
+      "cutlass::Kernel",  "cutlass::Kernel2",          "cutlass::device_kernel", "ck_tile::kentry",
+      "ck::kernel_entry", "detail::trampoline_kernel", "flash::device_kernel"};
   for (const std::string_view wrapper : kWrappers) {
     if (base == wrapper) return true;
   }
@@ -167,7 +168,8 @@ bool matches(std::string_view words, const Subject& subject) {
 }
 
 template <class Value, std::size_t N>
-Value first_match(const std::array<Rule<Value>, N>& rules, const Subject& subject, Value otherwise) {
+Value first_match(const std::array<Rule<Value>, N>& rules, const Subject& subject,
+                  Value otherwise) {
   for (const Rule<Value>& rule : rules) {
     if (matches(rule.words, subject)) return rule.value;
   }
