@@ -22,7 +22,7 @@ constexpr std::int64_t kMostHeads = 256;
 // A pool of fewer rows holds one request; its cast costs next to nothing.
 constexpr std::int64_t kFewestRows = 1'024;
 // Rows per token of the step above which a tensor follows the pool, not the batch.
-constexpr std::int64_t kRowsPerToken = 8;
+constexpr std::int64_t kRowsPerToken = 2;
 // Wider than any activation row between two layers (128 heads x 576 absorbed queries: 73,728).
 constexpr std::int64_t kWidestActivation = 131'072;
 
@@ -256,9 +256,15 @@ class PoolSearch {
     read.row_from = model ? "model" : "assumed";
     read.rows = rows->max / row;
     read.elements = rows->max;
-    read.shape = {read.rows, 1, row};
+    const std::int64_t dim = model && !evidence_.known.model->is_mla() ? model_head_dim() : row;
+    read.shape = {read.rows, row / dim, dim};
     if (model) read.match = rows->min == rows->max ? "exact" : "within-launch-rounding";
     return true;
+  }
+
+  std::int64_t model_head_dim() const {
+    const std::int64_t dim = evidence_.known.model->head_dim;
+    return dim > 0 && model_row_ % dim == 0 ? dim : model_row_;
   }
 
   const run::Run& run_;

@@ -146,34 +146,37 @@ std::vector<std::string> alternatives(const Evidence& evidence, const PoolRead& 
   return list;
 }
 
-Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<TensorVerdict>& table) {
-  const run::Run& run = *evidence.run;
-  Suspect suspect;
-  suspect.id = "whole-pool-cast";
-  suspect.kernels = read.kernels;
+// The kernels of all pool reads and the lines they come from; returns their groups.
+std::vector<run::GroupId> take_kernels(const Evidence& evidence, Suspect& suspect) {
   std::vector<run::GroupId> groups;
-  for (const std::size_t index : read.kernels) {
-    const KernelFigures& kernel = evidence.kernels[index];
-    groups.push_back(kernel.group);
-    suspect.ns_per_step += kernel.ns_per_step;
-    if (!kernel.source) continue;
-    if (std::find(suspect.where.begin(), suspect.where.end(), *kernel.source) ==
-        suspect.where.end()) {
-      suspect.where.push_back(*kernel.source);
+  for (const PoolRead& read : evidence.pool_reads) {
+    for (const std::size_t index : read.kernels) {
+      const KernelFigures& kernel = evidence.kernels[index];
+      suspect.kernels.push_back(index);
+      suspect.ns_per_step += kernel.ns_per_step;
+      groups.push_back(kernel.group);
+      const bool known_place =
+          !kernel.source || std::find(suspect.where.begin(), suspect.where.end(), *kernel.source) !=
+                                suspect.where.end();
+      if (!known_place) suspect.where.push_back(*kernel.source);
     }
   }
-  suspect.exposed_ns_per_step = evidence::exposed_ns_per_step(run, groups);
+  return groups;
+}
+
+// All pool reads are one suspect, told by the largest.
+Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<TensorVerdict>& table) {
+  Suspect suspect;
+  suspect.id = "whole-pool-cast";
+  const std::vector<run::GroupId> groups = take_kernels(evidence, suspect);
+  suspect.exposed_ns_per_step = evidence::exposed_ns_per_step(*evidence.run, groups);
   suspect.confidence = confidence_of(evidence, read, table);
   suspect.claim = claim_text(evidence, read, suspect.exposed_ns_per_step);
   const std::array cured{Owner::kCast};
   set_cost(evidence, cured, suspect);
-  const KernelFigures& kernel = evidence.kernels[read.kernels.front()];
-  suspect.tensor = TensorMatch{"kv_pool",
-                               read.shape,
-                               kernel.dtype_in == Dtype::kUnknown
-                                   ? std::string()
-                                   : std::string(known::dtype_name(kernel.dtype_in)),
-                               read.elements, read.match};
+  suspect.tensor = TensorMatch{"kv_pool", read.shape, {}, read.elements, read.match};
+  const Dtype source = evidence.kernels[read.kernels.front()].dtype_in;
+  if (source != Dtype::kUnknown) suspect.tensor->dtype = known::dtype_name(source);
   const std::optional<std::int64_t> active = evidence.known.deployment.active_tokens;
   if (active && read.rows > 0) {
     suspect.live_fraction =
@@ -189,18 +192,13 @@ Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<Tenso
 }
 
 void examine(Evidence& evidence, Verdict& verdict) {
-  bool ruled = false;
-  const std::vector<PoolRead> reads = evidence.pool_reads;
-  for (const PoolRead& read : reads) {
-    const std::vector<TensorVerdict> table = hold_against_model(evidence, read);
-    Suspect suspect = accuse(evidence, read, table);
-    if (!ruled) {
-      rule_out_tensors(evidence, read, table, verdict);
-      rule_out_owners(evidence, suspect, verdict);
-      ruled = true;
-    }
-    verdict.suspects.push_back(std::move(suspect));
-  }
+  if (evidence.pool_reads.empty()) return;
+  const PoolRead largest = evidence.pool_reads.front();
+  const std::vector<TensorVerdict> table = hold_against_model(evidence, largest);
+  Suspect suspect = accuse(evidence, largest, table);
+  rule_out_tensors(evidence, largest, table, verdict);
+  rule_out_owners(evidence, suspect, verdict);
+  verdict.suspects.push_back(std::move(suspect));
 }
 
 }  // namespace
