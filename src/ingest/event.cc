@@ -45,7 +45,7 @@ Field args_field(const char* key, std::size_t size) {
     case 8:
       return is(key, "CallFrom") ? Field::kCallFrom : Field::kIgnored;
     case 10:
-      return is(key, "Input Dims")   ? Field::kDims
+      return is(key, "Input Dims") || is(key, "Input dims")   ? Field::kDims
              : is(key, "Input type") ? Field::kTypes
              : is(key, "Group size") ? Field::kGroupSize
                                      : Field::kIgnored;
