@@ -17,7 +17,8 @@ std::string folded(std::string_view text) {
   return out;
 }
 
-// Optimal string alignment: Levenshtein plus the swap of two neighbours, which is the commonest slip of all.
+// Optimal string alignment: Levenshtein plus the swap of two neighbours, which is the commonest
+// slip of all.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::array<std::array<std::size_t, kMaxCompared + 1>, 3> rows{};
   for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;
@@ -38,7 +39,8 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 constexpr std::size_t kFar = SIZE_MAX;
 
-// Smaller is nearer. A part of a name ("H100" of "H100 SXM") beats a misspelling only if nothing is misspelt.
+// Smaller is nearer. A part of a name ("H100" of "H100 SXM") beats a misspelling only if nothing is
+// misspelt.
 std::size_t distance(std::string_view word, std::string_view name) {
   const std::size_t changed = edits(word, name);
   const std::size_t allowed = std::max<std::size_t>(1, std::max(word.size(), name.size()) / 3);

@@ -16,7 +16,8 @@ struct Error {
   std::string what;   // "event has no \"ts\""
   std::string where;  // "trace.json: byte 1048577"; empty only for usage errors
   std::string hint;   // "re-record with ..., or pass ..."
-  std::string note_code = {};  // the contract's note code for an input without an answer; empty: derived from `code`
+  std::string note_code =
+      {};  // the contract's note code for an input without an answer; empty: derived from `code`
 };
 
 template <class T>

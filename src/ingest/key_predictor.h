@@ -26,8 +26,8 @@ class KeyPredictor {
   // The guess at `slot` that the text at p agrees with; null if none does. p as for parse_event.
   const Guess* match(std::uint8_t slot, const char* p) const;
   // Behind `slot` came `text`, up to the value of `key`; returns the slot of that key. `kind` tells levels and categories apart.
-  std::uint8_t learn(std::uint8_t slot, std::string_view text, std::string_view key, std::uint32_t kind, Field field,
-                     bool is_args);
+  std::uint8_t learn(std::uint8_t slot, std::string_view text, std::string_view key,
+                     std::uint32_t kind, Field field, bool is_args);
   // The slot in front of the first key of args.
   std::uint8_t args_start(std::uint32_t kind) { return slot_of(kind ^ 0x9e3779b9U); }
 
@@ -35,7 +35,7 @@ class KeyPredictor {
   struct Slot {
     std::array<Guess, 2> guesses;  // what came behind this key lately
     std::uint8_t oldest = 0;
-    std::uint32_t key = 0;         // hash of kind and key
+    std::uint32_t key = 0;  // hash of kind and key
   };
   std::uint8_t slot_of(std::uint32_t key);
 

@@ -35,7 +35,8 @@ struct Spelling {
   Dtype dtype;
 };
 
-// C++ spellings: PyTorch's "Input type" strings, ATen lambdas, CUDA, HIP, CUTLASS. Namespaces are stripped before.
+// C++ spellings: PyTorch's "Input type" strings, ATen lambdas, CUDA, HIP, CUTLASS. Namespaces are
+// stripped before.
 constexpr std::array kTorch = {
     Spelling{"double", Dtype::kF64},
     Spelling{"float", Dtype::kF32},
@@ -78,31 +79,53 @@ constexpr std::array kTorch = {
     Spelling{"bool", Dtype::kBool},
 };
 
-// Words of configs, server flags and quantisation files, in lower case. "fp8" alone means E4M3 in SGLang, vLLM and
-// ModelOpt; its E5M2 sister is always spelt out.
+// Words of configs, server flags and quantisation files, in lower case. "fp8" alone means E4M3 in
+// SGLang, vLLM and ModelOpt; its E5M2 sister is always spelt out.
 constexpr std::array kConfig = {
-    Spelling{"float64", Dtype::kF64},          Spelling{"fp64", Dtype::kF64},
-    Spelling{"f64", Dtype::kF64},              Spelling{"double", Dtype::kF64},
-    Spelling{"float32", Dtype::kF32},          Spelling{"fp32", Dtype::kF32},
-    Spelling{"f32", Dtype::kF32},              Spelling{"float", Dtype::kF32},
-    Spelling{"float16", Dtype::kF16},          Spelling{"fp16", Dtype::kF16},
-    Spelling{"f16", Dtype::kF16},              Spelling{"half", Dtype::kF16},
-    Spelling{"bfloat16", Dtype::kBf16},        Spelling{"bf16", Dtype::kBf16},
-    Spelling{"fp8", Dtype::kFp8E4m3},          Spelling{"float8", Dtype::kFp8E4m3},
-    Spelling{"e4m3", Dtype::kFp8E4m3},         Spelling{"fp8_e4m3", Dtype::kFp8E4m3},
-    Spelling{"fp8_e4m3fn", Dtype::kFp8E4m3},   Spelling{"float8_e4m3", Dtype::kFp8E4m3},
-    Spelling{"float8_e4m3fn", Dtype::kFp8E4m3}, Spelling{"fp8_e4m3fnuz", Dtype::kFp8E4m3},
-    Spelling{"float8_e4m3fnuz", Dtype::kFp8E4m3}, Spelling{"fp8_ds_mla", Dtype::kFp8E4m3},
-    Spelling{"e5m2", Dtype::kFp8E5m2},         Spelling{"fp8_e5m2", Dtype::kFp8E5m2},
-    Spelling{"float8_e5m2", Dtype::kFp8E5m2},  Spelling{"float8_e5m2fnuz", Dtype::kFp8E5m2},
-    Spelling{"fp4", Dtype::kFp4},              Spelling{"fp4_e2m1", Dtype::kFp4},
-    Spelling{"nvfp4", Dtype::kFp4},            Spelling{"mxfp4", Dtype::kFp4},
-    Spelling{"e2m1", Dtype::kFp4},             Spelling{"float4_e2m1fn_x2", Dtype::kFp4},
-    Spelling{"int64", Dtype::kI64},            Spelling{"i64", Dtype::kI64},
-    Spelling{"int32", Dtype::kI32},            Spelling{"i32", Dtype::kI32},
-    Spelling{"int16", Dtype::kI16},            Spelling{"i16", Dtype::kI16},
-    Spelling{"int8", Dtype::kI8},              Spelling{"i8", Dtype::kI8},
-    Spelling{"uint8", Dtype::kU8},             Spelling{"u8", Dtype::kU8},
+    Spelling{"float64", Dtype::kF64},
+    Spelling{"fp64", Dtype::kF64},
+    Spelling{"f64", Dtype::kF64},
+    Spelling{"double", Dtype::kF64},
+    Spelling{"float32", Dtype::kF32},
+    Spelling{"fp32", Dtype::kF32},
+    Spelling{"f32", Dtype::kF32},
+    Spelling{"float", Dtype::kF32},
+    Spelling{"float16", Dtype::kF16},
+    Spelling{"fp16", Dtype::kF16},
+    Spelling{"f16", Dtype::kF16},
+    Spelling{"half", Dtype::kF16},
+    Spelling{"bfloat16", Dtype::kBf16},
+    Spelling{"bf16", Dtype::kBf16},
+    Spelling{"fp8", Dtype::kFp8E4m3},
+    Spelling{"float8", Dtype::kFp8E4m3},
+    Spelling{"e4m3", Dtype::kFp8E4m3},
+    Spelling{"fp8_e4m3", Dtype::kFp8E4m3},
+    Spelling{"fp8_e4m3fn", Dtype::kFp8E4m3},
+    Spelling{"float8_e4m3", Dtype::kFp8E4m3},
+    Spelling{"float8_e4m3fn", Dtype::kFp8E4m3},
+    Spelling{"fp8_e4m3fnuz", Dtype::kFp8E4m3},
+    Spelling{"float8_e4m3fnuz", Dtype::kFp8E4m3},
+    Spelling{"fp8_ds_mla", Dtype::kFp8E4m3},
+    Spelling{"e5m2", Dtype::kFp8E5m2},
+    Spelling{"fp8_e5m2", Dtype::kFp8E5m2},
+    Spelling{"float8_e5m2", Dtype::kFp8E5m2},
+    Spelling{"float8_e5m2fnuz", Dtype::kFp8E5m2},
+    Spelling{"fp4", Dtype::kFp4},
+    Spelling{"fp4_e2m1", Dtype::kFp4},
+    Spelling{"nvfp4", Dtype::kFp4},
+    Spelling{"mxfp4", Dtype::kFp4},
+    Spelling{"e2m1", Dtype::kFp4},
+    Spelling{"float4_e2m1fn_x2", Dtype::kFp4},
+    Spelling{"int64", Dtype::kI64},
+    Spelling{"i64", Dtype::kI64},
+    Spelling{"int32", Dtype::kI32},
+    Spelling{"i32", Dtype::kI32},
+    Spelling{"int16", Dtype::kI16},
+    Spelling{"i16", Dtype::kI16},
+    Spelling{"int8", Dtype::kI8},
+    Spelling{"i8", Dtype::kI8},
+    Spelling{"uint8", Dtype::kU8},
+    Spelling{"u8", Dtype::kU8},
     Spelling{"bool", Dtype::kBool},
 };
 

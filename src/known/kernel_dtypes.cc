@@ -32,14 +32,14 @@ std::vector<std::string_view> split_at(std::string_view text, char separator) {
   return parts;
 }
 
-// "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "ncclKernel_AllReduce_RING_LL_Sum_float". SendRecv and AllGather move int8 whatever
-// the tensor holds, and newer names leave it out.
+// "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "ncclKernel_AllReduce_RING_LL_Sum_float". SendRecv
+// and AllGather move int8 whatever the tensor holds, and newer names leave it out.
 void nccl_types(std::string_view name, KernelInfo& info) {
   constexpr std::array kTypes = {
-      Spelling{"f16", Dtype::kF16},          Spelling{"half", Dtype::kF16},
-      Spelling{"bf16", Dtype::kBf16},        Spelling{"f32", Dtype::kF32},
-      Spelling{"float", Dtype::kF32},        Spelling{"f64", Dtype::kF64},
-      Spelling{"double", Dtype::kF64},       Spelling{"f8e4m3", Dtype::kFp8E4m3},
+      Spelling{"f16", Dtype::kF16},        Spelling{"half", Dtype::kF16},
+      Spelling{"bf16", Dtype::kBf16},      Spelling{"f32", Dtype::kF32},
+      Spelling{"float", Dtype::kF32},      Spelling{"f64", Dtype::kF64},
+      Spelling{"double", Dtype::kF64},     Spelling{"f8e4m3", Dtype::kFp8E4m3},
       Spelling{"f8e5m2", Dtype::kFp8E5m2},
   };
   for (const std::string_view word : split_at(name, '_')) {
@@ -51,11 +51,16 @@ void nccl_types(std::string_view name, KernelInfo& info) {
 // cuBLAS letters, e.g. "tst": A, compute, D; with five, "qqtst": A, B, then C, compute, D.
 Dtype cublas_letter(char letter) {
   switch (letter) {
-    case 'h': return Dtype::kF16;
-    case 't': return Dtype::kBf16;
-    case 's': return Dtype::kF32;
-    case 'q': return Dtype::kFp8E4m3;
-    default: return Dtype::kUnknown;
+    case 'h':
+      return Dtype::kF16;
+    case 't':
+      return Dtype::kBf16;
+    case 's':
+      return Dtype::kF32;
+    case 'q':
+      return Dtype::kFp8E4m3;
+    default:
+      return Dtype::kUnknown;
   }
 }
 
@@ -73,11 +78,11 @@ void nvjet_types(std::string_view name, KernelInfo& info) {
 // "bf16bf16" and "f16f32" of xmma, "fp16", "bf16" of older cuBLAS, "sgemm". The first names A.
 Dtype cublas_word(std::string_view word) {
   constexpr std::array kTypes = {
-      Spelling{"bf16", Dtype::kBf16},     Spelling{"fp16", Dtype::kF16},
-      Spelling{"f16", Dtype::kF16},       Spelling{"h", Dtype::kF16},
-      Spelling{"f32", Dtype::kF32},       Spelling{"tf32", Dtype::kF32},
-      Spelling{"sgemm", Dtype::kF32},     Spelling{"dgemm", Dtype::kF64},
-      Spelling{"hgemm", Dtype::kF16},     Spelling{"e4m3", Dtype::kFp8E4m3},
+      Spelling{"bf16", Dtype::kBf16},    Spelling{"fp16", Dtype::kF16},
+      Spelling{"f16", Dtype::kF16},      Spelling{"h", Dtype::kF16},
+      Spelling{"f32", Dtype::kF32},      Spelling{"tf32", Dtype::kF32},
+      Spelling{"sgemm", Dtype::kF32},    Spelling{"dgemm", Dtype::kF64},
+      Spelling{"hgemm", Dtype::kF16},    Spelling{"e4m3", Dtype::kFp8E4m3},
       Spelling{"e5m2", Dtype::kFp8E5m2},
   };
   const Dtype whole = look_up(kTypes, word);
@@ -105,7 +110,8 @@ void cublas_types(std::string_view name, KernelInfo& info) {
   }
 }
 
-// Tensile: "Cijk_Alik_Bljk_BBS_BH": A and B in B(F16), D in B, compute in S; "B_BS" spells the same; "S_B", "SB": single, batched.
+// Tensile: "Cijk_Alik_Bljk_BBS_BH": A and B in B(F16), D in B, compute in S; "B_BS" spells the
+// same; "S_B", "SB": single, batched.
 void tensile_types(std::string_view name, KernelInfo& info) {
   const auto words = split_at(name, '_');
   constexpr std::size_t kTypes = 3;
@@ -128,9 +134,9 @@ void tensile_types(std::string_view name, KernelInfo& info) {
 // "fmhaSm100aKernel_QkvE4m3OBfloat16H64": operands, then O.
 Dtype trtllm_word(std::string_view word) {
   constexpr std::array kTypes = {
-      Spelling{"E2m1", Dtype::kFp4},      Spelling{"E4m3", Dtype::kFp8E4m3},
-      Spelling{"E5m2", Dtype::kFp8E5m2},  Spelling{"Bfloat16", Dtype::kBf16},
-      Spelling{"Fp16", Dtype::kF16},      Spelling{"Fp32", Dtype::kF32},
+      Spelling{"E2m1", Dtype::kFp4},     Spelling{"E4m3", Dtype::kFp8E4m3},
+      Spelling{"E5m2", Dtype::kFp8E5m2}, Spelling{"Bfloat16", Dtype::kBf16},
+      Spelling{"Fp16", Dtype::kF16},     Spelling{"Fp32", Dtype::kF32},
   };
   if (word.substr(0, 2) == "Mx") word.remove_prefix(2);
   for (const Spelling& row : kTypes) {
@@ -174,7 +180,7 @@ void triton_matmul_types(std::string_view name, KernelInfo& info) {
 // The narrowest operand that the arguments name; scale types ("ue4m3", "ue8m0") are none.
 void cutlass_types(const KernelText& text, KernelInfo& info) {
   constexpr std::array kTypes = {
-      Spelling{"float_e2m1", Dtype::kFp4},  Spelling{"float_e4m3", Dtype::kFp8E4m3},
+      Spelling{"float_e2m1", Dtype::kFp4},     Spelling{"float_e4m3", Dtype::kFp8E4m3},
       Spelling{"float_e5m2", Dtype::kFp8E5m2}, Spelling{"bfloat16_t", Dtype::kBf16},
       Spelling{"half_t", Dtype::kF16},
   };
@@ -188,14 +194,15 @@ void cutlass_types(const KernelText& text, KernelInfo& info) {
   }
 }
 
-// vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char, (vllm::Fp8KVCacheDataType)1>: 0 as the cache type
-// says, 1 E4M3, 2 E5M2.
+// vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, unsigned char, (vllm::Fp8KVCacheDataType)1>:
+// 0 as the cache type says, 1 E4M3, 2 E5M2.
 void vllm_cache_types(const KernelText& text, KernelInfo& info) {
   constexpr std::string_view kCacheType = "Fp8KVCacheDataType)";
   const auto arguments = split_arguments(text.args);
   if (arguments.size() < 3 || text.args.find(kCacheType) == std::string_view::npos) return;
   info.dtype_in = dtype_from_torch(arguments[0]);
-  const char how = text.args[std::min(text.args.find(kCacheType) + kCacheType.size(), text.args.size() - 1)];
+  const char how =
+      text.args[std::min(text.args.find(kCacheType) + kCacheType.size(), text.args.size() - 1)];
   info.dtype_out = how == '1'   ? Dtype::kFp8E4m3
                    : how == '2' ? Dtype::kFp8E5m2
                                 : dtype_from_torch(arguments[1]);

@@ -66,10 +66,14 @@ bool is_grouped_deepgemm(const KernelText& text) {
 // "e2m1" where dtype_name says "fp4": what the library's own users call it.
 std::string_view operand_name(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kFp4: return "e2m1";
-    case Dtype::kFp8E4m3: return "e4m3";
-    case Dtype::kFp8E5m2: return "e5m2";
-    default: return dtype_name(dtype);
+    case Dtype::kFp4:
+      return "e2m1";
+    case Dtype::kFp8E4m3:
+      return "e4m3";
+    case Dtype::kFp8E5m2:
+      return "e5m2";
+    default:
+      return dtype_name(dtype);
   }
 }
 
@@ -96,7 +100,8 @@ std::string cutlass_name(const KernelText& text, const KernelInfo& info) {
   return name;
 }
 
-// "Cijk_Alik_Bljk_BBS_BH_..._MT256x32x64_..." -> "Cijk_Alik_Bljk_BBS MT256x32x64": layouts, types, macro tile.
+// "Cijk_Alik_Bljk_BBS_BH_..._MT256x32x64_..." -> "Cijk_Alik_Bljk_BBS MT256x32x64": layouts, types,
+// macro tile.
 std::string tensile_name(std::string_view base) {
   constexpr int kWordsKept = 4;
   std::size_t end = 0;
@@ -120,9 +125,10 @@ std::string library_name(const KernelText& text, const KernelInfo& info) {
     if (!inner.empty()) return "ck_tile " + std::string(inner);
   }
   if (wrapped && info.family == "rocprim") {
-    const std::string_view what = contains(text.args, "scan") ? " scan"
+    const std::string_view what = contains(text.args, "scan")     ? " scan"
                                   : contains(text.args, "reduce") ? " reduce"
-                                  : contains(text.args, "sort") ? " sort" : "";
+                                  : contains(text.args, "sort")   ? " sort"
+                                                                  : "";
     return "rocprim" + std::string(what);
   }
   return std::string(text.base);

@@ -36,20 +36,21 @@ constexpr std::array kKinds = {
          "batchdecode batchprefill singledecode singleprefill batchmla mlapaged mla_decode "
          "mla_prefill mla_fwd mla_a8w8 mla_a16w16 mla_reduce kn_mla get_mla_metadata mergestate "
          "merge_state xqa mmha mha_fwd multihead _fwd_kernel_stage _fwd_grouped_kernel_stage "
-         "mqa_logits top_k_per_row topkperrow gated_delta_rule =reduce_segments =_fwd_kernel",
+         "mqa_logits top_k_per_row topkperrow gated_delta_rule masked_softmax =reduce_segments "
+         "=_fwd_kernel",
          Owner::kAttention},
-    Kind{"masked_softmax", Owner::kAttention},
 
     // Expert GEMMs. A grouped GEMM in a decode step is one.
     Kind{"fused_moe moe_gemm moegemm moefcgemm marlin_moe moe_wna16 grouped_gemm groupedgemm "
          "group_gemm groupgemm groupproblemshape gemm_grouped m_grouped mgrouped matmul_ogs "
-         "finalize_matmul fmoe moe_mm dynbatch routeact",
+         "fmoe moe_mm dynbatch routeact",
          Owner::kMoeGemm},
     // Routing of tokens to experts and back: scores, top-k, sorting, permuting, combining.
     Kind{"topkgating topk_gating topk_softmax topksoftmax topk_sigmoid grouped_topk "
          "moe_fused_gate moe_topk moetopk routing router moe_align moe_sum moesorting moe_sort "
-         "expert finalizekernel finalizemoe moe_permute moe_unpermute dev::permute "
-         "expandinputrows ep_scatter ep_gather pre_reorder post_reorder bitmatrix =_topk_forward",
+         "expert finalize_matmul finalizekernel finalizemoe moe_permute moe_unpermute dev::permute "
+         "expandinputrows ep_scatter ep_gather pre_reorder post_reorder bitmatrix topk_moe "
+         "=_topk_forward",
          Owner::kRouter},
 
     // Convolutions, weight repacking and sparse-feature tables are no kind of ours, though their
@@ -65,7 +66,8 @@ constexpr std::array kKinds = {
          "wvsplitk wv_splitk scaled_mm =dot_kernel reduce_1block epilogue::impl",
          Owner::kGemm},
 
-    Kind{"rotary rope_ _rope =rope mlarope applyrope ropequantize ropekernel mrope", Owner::kRope},
+    Kind{"rotary rope_ _rope =rope mlarope applyrope biasrope ropequantize ropekernel mrope",
+         Owner::kRope},
     Kind{"rmsnorm rms_norm layernorm layer_norm qknorm qk_norm groupnorm group_norm "
          "rowwisemoments l2norm gammabetabackward",
          Owner::kNorm},
@@ -73,17 +75,19 @@ constexpr std::array kKinds = {
     Kind{"quant cvt_fp16_to_fp4 cvt_bf16_to_fp4 block_scale_interleave convertsf scaled_fp8",
          Owner::kQuantize},
     Kind{"embedding", Owner::kEmbedding},
-    Kind{"sampling ^sample_ _sample_kernel gumbel_sample topk_topp topktopp top_p_ argmax multinomial penalt rejection "
-         "token_bitmask",
+    Kind{"sampling ^sample_ _sample_kernel gumbel_sample topk_topp topktopp top_p_ argmax "
+         "multinomial penalt rejection "
+         "token_bitmask verify_tree verifytree",
          Owner::kSampling},
 
     Kind{"catarray indexselect index_select gather_kernel indexing_backward index_put indexfunc "
-         "scatter_gather transpose _copy_kernel copy_kernel =cpy =k_get_rows",
+         "scatter_gather transpose copy_kernel ^cpy_ =k_get_rows",
          Owner::kCopy},
-    Kind{"softmax devicereduce devicesegmentedreduce =reduce_kernel devicescan scan_impl "
+    Kind{"softmax soft_max devicereduce devicesegmentedreduce =reduce_kernel devicescan scan_impl "
          "scan_kernel cumsum",
          Owner::kReduce},
-    Kind{"elementwise pointwise fused_dropout triu_tril multi_tensor_apply =fill", Owner::kElementwise},
+    Kind{"elementwise pointwise fused_dropout triu_tril multi_tensor_apply k_bin_bcast unary_op",
+         Owner::kElementwise},
 };
 
 using Family = Rule<std::string_view>;
@@ -106,7 +110,7 @@ constexpr std::array kFamilies = {
     Family{"aiter", "aiter"},
     Family{"ck_tile:: ck::", "ck"},
     Family{"^cijk_ ^custom_cijk", "hipblaslt"},
-    Family{"cutlass_cudnn cudnn scudnn convolve winograd wgrad dgrad", "cudnn"},
+    Family{"cutlass_cudnn cudnn scudnn convolve winograd fprop wgrad dgrad", "cudnn"},
     Family{"miopen igemm_ batched_transpose", "miopen"},
     Family{"nvjet cublas gemv gemmk1 gemmsn splitkreduce xmma_gemm ^ampere_ ^volta_ ^turing_ "
            "^hopper_ ^maxwell_ reduce_1block =dot_kernel epilogue::impl",
@@ -116,7 +120,7 @@ constexpr std::array kFamilies = {
     Family{"cross_device_reduce multimem_ allreduce all_reduce quickreduce", "custom-allreduce"},
     Family{"rocprim", "rocprim"},
     Family{"cub::", "cub"},
-    Family{"at::native softmax_warp_ cunn_", "aten"},
+    Family{"at::native =softmax_warp_forward =softmax_warp_backward cunn_", "aten"},
     Family{"fbgemm split_embedding", "fbgemm"},
     Family{"matmul_ogs finalize_matmul", "triton-kernels"},
     Family{"triton _fwd_kernel kernel_unified_attention", "triton"},
@@ -125,9 +129,8 @@ constexpr std::array kFamilies = {
 // Templates whose name says nothing: the work is named in their arguments.
 bool is_wrapper(std::string_view base) {
   constexpr std::array<std::string_view, 7> kWrappers = {
-      "cutlass::Kernel",     "cutlass::Kernel2",    "cutlass::device_kernel",
-      "ck_tile::kentry",     "ck::kernel_entry",    "detail::trampoline_kernel",
-      "flash::device_kernel"};
+      "cutlass::Kernel",  "cutlass::Kernel2",          "cutlass::device_kernel", "ck_tile::kentry",
+      "ck::kernel_entry", "detail::trampoline_kernel", "flash::device_kernel"};
   for (const std::string_view wrapper : kWrappers) {
     if (base == wrapper) return true;
   }
@@ -167,7 +170,8 @@ bool matches(std::string_view words, const Subject& subject) {
 }
 
 template <class Value, std::size_t N>
-Value first_match(const std::array<Rule<Value>, N>& rules, const Subject& subject, Value otherwise) {
+Value first_match(const std::array<Rule<Value>, N>& rules, const Subject& subject,
+                  Value otherwise) {
   for (const Rule<Value>& rule : rules) {
     if (matches(rule.words, subject)) return rule.value;
   }

@@ -14,10 +14,11 @@ bool starts_with(std::string_view text, std::size_t at, std::string_view what) {
   return text.substr(at, what.size()) == what;
 }
 
-// Length of Nsight's cast before a template integer, "(unsigned long)" of "(unsigned long)2"; 0 for other parentheses.
+// Length of Nsight's cast before a template integer, "(unsigned long)" of "(unsigned long)2"; 0 for
+// other parentheses.
 std::size_t integer_cast(std::string_view text, std::size_t at) {
   constexpr std::array<std::string_view, 10> kCasts = {
-      "(int)",  "(unsigned int)", "(long)", "(unsigned long)",  "(bool)",
+      "(int)",  "(unsigned int)", "(long)",      "(unsigned long)",  "(bool)",
       "(char)", "(short)",        "(long long)", "(unsigned short)", "(unsigned char)"};
   for (const std::string_view cast : kCasts) {
     const std::size_t after = at + cast.size();
@@ -29,7 +30,8 @@ std::size_t integer_cast(std::string_view text, std::size_t at) {
   return 0;
 }
 
-// Nsight's "[lambda(int) (instance 3)]" as "{lambda(int)#3}"; `at` stands on the bracket. Returns its length, 0 if it is none.
+// Nsight's "[lambda(int) (instance 3)]" as "{lambda(int)#3}"; `at` stands on the bracket. Returns
+// its length, 0 if it is none.
 std::size_t append_nsight_lambda(std::string_view text, std::size_t at, std::string& out) {
   constexpr std::string_view kOpen = "[lambda(";
   constexpr std::string_view kInstance = ") (instance ";
@@ -77,13 +79,15 @@ std::string one_spelling(std::string_view raw) {
   return out;
 }
 
-// Reads the marks of a mangled name one by one; what is no identifier, no integer and no reference is skipped.
+// Reads the marks of a mangled name one by one; what is no identifier, no integer and no reference
+// is skipped.
 class MangledReader {
  public:
   explicit MangledReader(std::string_view text) : text_(text) {}
 
-  // "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bLi256EEEvPT0_" -> "aiter::add_rmsnorm_quant_kernel<bf16 256>": the qualified name,
-  // then identifiers and integers of the rest as words. A true demangler would need unbounded stack and output.
+  // "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bLi256EEEvPT0_" ->
+  // "aiter::add_rmsnorm_quant_kernel<bf16 256>": the qualified name, then identifiers and integers
+  // of the rest as words. A true demangler would need unbounded stack and output.
   std::string read() {
     at_ = starts_with(text_, 0, "_ZN") ? 3 : 2;
     while (at_ < text_.size()) step();
@@ -102,7 +106,8 @@ class MangledReader {
       at_ += kBf16.size();
     } else if (c == 'L' && next >= 'a' && next <= 'z') {
       literal();
-    } else if ((c == 'S' || c == 'T') && (is_digit(next) || next == '_' || (next >= 'A' && next <= 'Z'))) {
+    } else if ((c == 'S' || c == 'T') &&
+               (is_digit(next) || next == '_' || (next >= 'A' && next <= 'Z'))) {
       const std::size_t end = text_.find('_', at_);
       at_ = end == std::string_view::npos ? text_.size() : end + 1;
     } else {
@@ -151,8 +156,8 @@ bool closes(char open, char close) {
          (open == '{' && close == '}') || (open == '[' && close == ']');
 }
 
-// Walks text outside of brackets: calls visit(i) for each character at depth 0 that opens nothing, until it returns false. "->" and a '>'
-// inside parentheses ("((8)>(0))") close nothing.
+// Walks text outside of brackets: calls visit(i) for each character at depth 0 that opens nothing,
+// until it returns false. "->" and a '>' inside parentheses ("((8)>(0))") close nothing.
 template <class Visit>
 void walk_top_level(std::string_view text, std::size_t from, Visit visit) {
   std::string open;
@@ -182,8 +187,8 @@ std::string_view without_signature(std::string_view text) {
 
 bool says_nothing(std::string_view base) {
   constexpr std::array<std::string_view, 8> kBlank = {
-      "kernel", "Kernel", "Kernel2", "kentry", "globalKernel", "kernel_entry", "device_kernel",
-      "trampoline_kernel"};
+      "kernel",       "Kernel",       "Kernel2",       "kentry",
+      "globalKernel", "kernel_entry", "device_kernel", "trampoline_kernel"};
   for (const std::string_view blank : kBlank) {
     if (base == blank) return true;
   }
@@ -205,7 +210,8 @@ std::string_view base_of(std::string_view head) {
 KernelText::KernelText(std::string_view raw) {
   raw = raw.substr(0, kLongestName);
   constexpr std::string_view kDescriptor = ".kd";  // ROCm's symbol of the kernel descriptor
-  if (raw.size() > kDescriptor.size() && raw.substr(raw.size() - kDescriptor.size()) == kDescriptor) {
+  if (raw.size() > kDescriptor.size() &&
+      raw.substr(raw.size() - kDescriptor.size()) == kDescriptor) {
     raw.remove_suffix(kDescriptor.size());
   }
   if (starts_with(raw, 0, "_Z")) {
@@ -269,7 +275,8 @@ std::optional<int> small_integer(std::string_view text) {
   }
   if (digits == 0) return std::nullopt;
   const std::string_view suffix = text.substr(digits);
-  const bool whole = suffix.empty() || suffix == "u" || suffix == "l" || suffix == "ul" || suffix == "ull";
+  const bool whole =
+      suffix.empty() || suffix == "u" || suffix == "l" || suffix == "ul" || suffix == "ull";
   return whole ? std::optional<int>(value) : std::nullopt;
 }
 

@@ -57,8 +57,9 @@ int launches_for_32bit_indexing(std::int64_t rows, std::int64_t row_elements,
   const auto fits = [&](std::int64_t n) {
     return n <= kLimit && 1 + (n - 1) * max_element_bytes <= kLimit;
   };
-  // Contiguous operands have one dimension by then, so a call is a binary tree whose 2^k nodes at depth k differ by at
-  // most one element. At the first depth where the smaller fits, nothing above fits.
+  // Contiguous operands have one dimension by then, so a call is a binary tree whose 2^k nodes at
+  // depth k differ by at most one element. At the first depth where the smaller fits, nothing above
+  // fits.
   const std::int64_t elements = saturating_product(rows, row_elements);
   int depth = 0;
   while (!fits(elements >> depth)) ++depth;

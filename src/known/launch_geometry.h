@@ -22,7 +22,8 @@ struct Geometry {
   std::array<std::int32_t, 3> block{};
 };
 
-// W, the elements of one block as launched; 0 when the rule is not linear or the block contradicts the name.
+// W, the elements of one block as launched; 0 when the rule is not linear or the block contradicts
+// the name.
 std::int64_t work_of_block(const KernelInfo&, const Geometry&);
 // None when the rule does not invert, the grid was not recorded, or the block contradicts the name.
 std::optional<ElementInterval> elements_from_grid(const KernelInfo&, const Geometry&);

@@ -7,12 +7,19 @@ namespace culprit::known {
 namespace {
 
 constexpr std::array<std::string_view, kOwnerCount> kNames = {
-    "attention",        "gemm",           "moe-gemm",       "quantize",   "cast",
-    "copy",             "norm",           "rope",           "activation", "router",
-    "kv-store",         "embedding",      "sampling",       "comm",       "comm-wait",
-    "memcpy",           "memset",         "elementwise",    "reduce",     "other-kernel",
-    "graph",            "idle-host-launch", "idle-host-sync", "idle-host-work", "idle-stall",
-    "unexplained",
+    "attention",      "gemm",
+    "moe-gemm",       "quantize",
+    "cast",           "copy",
+    "norm",           "rope",
+    "activation",     "router",
+    "kv-store",       "embedding",
+    "sampling",       "comm",
+    "comm-wait",      "memcpy",
+    "memset",         "elementwise",
+    "reduce",         "other-kernel",
+    "graph",          "idle-host-launch",
+    "idle-host-sync", "idle-host-work",
+    "idle-stall",     "unexplained",
 };
 
 }  // namespace

@@ -149,7 +149,8 @@ struct TraceInfo {
   bool rocm = false;                               // from version keys or API names
   std::int64_t memory_events = 0, flow_events = 0, counter_events = 0, metadata_events = 0,
                other_events = 0;
-  std::int64_t autograd_events = 0;  // of the export that torch.autograd.profiler wrote before Kineto
+  std::int64_t autograd_events =
+      0;  // of the export that torch.autograd.profiler wrote before Kineto
 };
 
 struct Trace : Tables {

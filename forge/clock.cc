@@ -1,0 +1,128 @@
+#include "forge/clock.h"
+
+#include <algorithm>
+
+namespace culprit::forge {
+namespace {
+
+constexpr Nanos kBetweenLaunches = 700;  // host time between two launches of one call
+constexpr Nanos kGraphCall = 46'000;     // a graph launch of some thousand nodes
+constexpr Nanos kWakeUp = 1'800;  // from the end of device work to the return of a waiting call
+constexpr std::uint64_t kHostSalt = 1u << 30;
+
+// Where a call's host time lies: before its first API call, the rest after the last.
+constexpr Nanos lead_of(Nanos host) { return host * 3 / 4; }
+
+// SplitMix64 (Steele, Lea, Flood 2014): one step is a good hash.
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+Nanos StepTimes::at(const StepPlan& plan, Moment moment) const {
+  const CallTimes& call = calls[moment.call];
+  const PlannedCall& planned = plan.calls[moment.call];
+  if (moment.tail)
+    return call.last_api + (call.end - call.last_api) * moment.slot / planned.tail_slots;
+  return call.begin + (call.first_api - call.begin) * moment.slot / planned.lead_slots;
+}
+
+Clock::Clock(const Run& run, int world, int rank, std::uint64_t seed)
+    : run_(run),
+      rank_(static_cast<std::size_t>(rank)),
+      seed_(mix(seed)),
+      ranks_(static_cast<std::size_t>(world)),
+      pending_(static_cast<std::size_t>(world)) {
+  for (Rank& each : ranks_) each.recent.assign(kQueueDepth, 0);
+}
+
+// The mean is `time`: two draws make a triangle around it.
+Nanos Clock::jittered(Nanos time, int per_mille, std::uint64_t what, std::size_t rank) const {
+  const std::uint64_t draw = mix(seed_ ^ mix(step_ << 32 | what) ^ rank * 0xd1342543de82ef95u);
+  const auto spread =
+      static_cast<Nanos>(draw & 0xffff) + static_cast<Nanos>(draw >> 16 & 0xffff) - 0xffff;
+  return time + time * per_mille / 1000 * spread / 0xffff;
+}
+
+const StepTimes& Clock::step(const StepPlan& plan) {
+  times_.calls.resize(plan.calls.size());
+  times_.launches.resize(plan.launches.size());
+  for (std::uint32_t i = 0; i < plan.calls.size(); ++i) run_call(plan, i);
+  ++step_;
+  return times_;
+}
+
+void Clock::run_call(const StepPlan& plan, std::uint32_t index) {
+  const PlannedCall& planned = plan.calls[index];
+  CallTimes& mine = times_.calls[index];
+  const auto host_of = [&](std::size_t r) {
+    return jittered(planned.call->host * run_.host_scale / 1000, run_.host_jitter,
+                    index | kHostSalt, r);
+  };
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    if (r == rank_) mine.begin = ranks_[r].host;
+    ranks_[r].host += lead_of(host_of(r));
+    if (r == rank_) mine.first_api = ranks_[r].host;
+  }
+  for (std::uint32_t i = 0; i < planned.launches; ++i) {
+    const std::uint32_t launch = planned.first_launch + i;
+    run_launch(*plan.launches[launch], launch, planned.graph, i == 0);
+    for (Rank& each : ranks_)
+      each.host += i + 1 == planned.launches || planned.graph ? 0 : kBetweenLaunches;
+  }
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    if (r == rank_) mine.last_api = ranks_[r].host;
+    const Nanos host = host_of(r);
+    ranks_[r].host += host - lead_of(host);
+    if (r == rank_) mine.end = ranks_[r].host;
+  }
+}
+
+void Clock::run_launch(const Launch& launch, std::uint32_t index, bool graph, bool first_of_graph) {
+  const bool runs = launch.api != Api::kStreamSynchronize;
+  Nanos all_here = 0;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    Rank& rank = ranks_[r];
+    LaunchTimes& times = pending_[r];
+    const Nanos call = graph ? kGraphCall : launch.call;
+    if (!graph || first_of_graph) {
+      times.api_begin = rank.host;
+      times.api_end =
+          std::max(rank.host + jittered(call, run_.host_jitter, index + kHostSalt / 2, r),
+                   rank.recent[rank.launched % kQueueDepth]);
+      rank.host = times.api_end;
+    }
+    const Nanos gap = graph && !first_of_graph ? run_.graph_gap : run_.gap;
+    times.device_begin = std::max(rank.device + gap, times.api_begin + run_.latency);
+    all_here = std::max(all_here, times.device_begin);
+  }
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    Rank& rank = ranks_[r];
+    LaunchTimes& times = pending_[r];
+    if (!runs) {
+      rank.host = times.api_end = std::max(times.api_end, rank.device + kWakeUp);
+      times.device_begin = times.device_end = 0;
+      continue;
+    }
+    // A collective's own time is the same on all ranks; who came early waits inside its kernel.
+    const Nanos from = launch.collective ? all_here : times.device_begin;
+    const std::size_t draw = launch.collective ? ranks_.size() : r;
+    const bool slow = !launch.collective && static_cast<int>(r) == run_.slow_rank;
+    const Nanos device = slow ? launch.device * run_.slow_scale / 1000 : launch.device;
+    times.device_end = from + jittered(device, run_.device_jitter, index, draw);
+    rank.device = times.device_end;
+    if (launch.blocking) {
+      rank.host = times.api_end = std::max(times.api_end, times.device_end + kWakeUp);
+    }
+    if (!graph) rank.recent[rank.launched++ % kQueueDepth] = times.device_begin;
+  }
+  times_.launches[index] = pending_[rank_];
+}
+
+Nanos Clock::now() const { return std::max(ranks_[rank_].host, ranks_[rank_].device); }
+
+}  // namespace culprit::forge

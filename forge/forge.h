@@ -1,0 +1,16 @@
+// `culprit forge`: writes a trace of a described run, with a fault planted in it or without.
+// A front end: it may write to the streams it is given. Returns 0, or 2 for a usage error or a file
+// it cannot write.
+#pragma once
+
+#include <cstdio>
+#include <span>
+#include <string_view>
+
+namespace culprit::forge {
+
+// `args` are those after the word "forge". A trace for "-o -" goes to `out`, everything for people
+// to `err`.
+int main(std::span<const std::string_view> args, std::FILE* out, std::FILE* err);
+
+}  // namespace culprit::forge
