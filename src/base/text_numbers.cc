@@ -35,7 +35,7 @@ std::uint64_t scaled(std::uint64_t n, std::uint64_t size, std::size_t decimals) 
 
 std::string grouped(std::uint64_t n) {
   std::string digits = fmt::format("{}", n);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return digits;
 }
 
@@ -103,7 +103,7 @@ std::string fixed(double x, int decimals) {
   if (!std::isfinite(x)) return "?";
   std::string text = fmt::format("{:.{}f}", std::fabs(x), decimals);
   const std::size_t point = std::min(text.find('.'), text.size());
-  for (std::size_t at = point; at > 3; at -= 3) text.insert(at - 3, ",");
+  for (std::size_t at = point; at > 3; at -= 3) text.insert(at - 3, 1, ',');
   const bool zero = text.find_first_not_of("0.,") == std::string::npos;
   return (x < 0 && !zero ? "-" : "") + text;
 }

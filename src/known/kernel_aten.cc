@@ -54,10 +54,10 @@ std::string_view argument(const std::vector<std::string_view>& arguments, int in
 enum class Wrapper : std::uint8_t { kNone, kImpl, kNoCast };
 
 struct Functor {
-  std::string_view text;  // unwrapped, as printed
-  std::string name;       // "silu", "mul", "direct_copy", "arg_max"
-  Dtype type =
-      Dtype::kUnknown;  // its result, or where a lambda is all that is printed, its last parameter
+  std::string text;  // unwrapped, as printed
+  std::string name;  // "silu", "mul", "direct_copy", "arg_max"
+  // Its result, or where a lambda is all that is printed, the lambda's last parameter.
+  Dtype type = Dtype::kUnknown;
   Wrapper wrapper = Wrapper::kNone;
   int wrapper_lambda = 1;  // N of the wrapper's own "{lambda(int)#N}"
 };
@@ -129,42 +129,41 @@ bool lambda_takes_index(std::string_view base) {
          base == "elementwise_kernel_with_index";
 }
 
+// Takes one layer off functor.text and returns true, or names what is left.
+bool unwrap(Functor& functor) {
+  while (ends_with(functor.text, " ")) functor.text.pop_back();
+  const KernelText parts(functor.text);
+  const auto arguments = split_arguments(parts.args);
+  const bool is_impl = begins_with(parts.base, "gpu_kernel_impl");
+  if (is_impl || parts.base == "gpu_index_kernel") {
+    if (is_impl) {
+      functor.wrapper = ends_with(parts.base, "_nocast") ? Wrapper::kNoCast : Wrapper::kImpl;
+      functor.wrapper_lambda = trailing_lambda_number(functor.text);
+    }
+    functor.text = parts.args;
+    return true;
+  }
+  functor.name = plain_name(parts.base);
+  const bool untyped = functor.type == Dtype::kUnknown;
+  if (!adapts(parts.base) || arguments.empty()) {
+    const bool lambda = contains(functor.text, "{lambda(");
+    if (untyped && lambda && !returns_bool(functor.name)) functor.type = lambda_type(functor.text);
+    if (untyped && !lambda && !arguments.empty()) functor.type = dtype_from_torch(arguments[0]);
+    return false;
+  }
+  // Reductions name their operation second, elementwise adapters last, after its result type.
+  const bool reduces = parts.base == "ReduceOp" || parts.base == "func_wrapper_t";
+  const std::size_t result = parts.base == "ReduceOp" ? 3 : reduces ? 0 : 2;
+  if (untyped && arguments.size() > result) functor.type = dtype_from_torch(arguments[result]);
+  functor.text = arguments[reduces && arguments.size() > 1 ? 1 : arguments.size() - 1];
+  return true;
+}
+
 Functor read_functor(std::string_view text) {
   Functor functor;
-  constexpr int kDeepest = 4;  // ReduceOp<func_wrapper_t<sum_functor>> is the deepest in use
-  for (int depth = 0; depth < kDeepest; ++depth) {
-    while (ends_with(text, " ")) text.remove_suffix(1);
-    functor.text = text;
-    const KernelText parts(text);
-    const auto arguments = split_arguments(parts.args);
-    const bool is_impl = begins_with(parts.base, "gpu_kernel_impl");
-    if (is_impl || parts.base == "gpu_index_kernel") {
-      if (is_impl) {
-        functor.wrapper = ends_with(parts.base, "_nocast") ? Wrapper::kNoCast : Wrapper::kImpl;
-        functor.wrapper_lambda = trailing_lambda_number(text);
-      }
-      text = angle_content(text, text.find(parts.base));
-      continue;
-    }
-    functor.name = plain_name(parts.base);
-    if (!adapts(parts.base) || arguments.empty()) {
-      if (functor.type == Dtype::kUnknown && contains(text, "{lambda(")) {
-        functor.type = returns_bool(functor.name) ? Dtype::kUnknown : lambda_type(text);
-      } else if (functor.type == Dtype::kUnknown && !arguments.empty()) {
-        functor.type = dtype_from_torch(arguments.front());
-      }
-      break;
-    }
-    // Reductions name their operation second, elementwise adapters last, after its result type.
-    const bool reduces = parts.base == "ReduceOp" || parts.base == "func_wrapper_t";
-    const std::size_t result = parts.base == "ReduceOp" ? 3 : reduces ? 0 : 2;
-    if (functor.type == Dtype::kUnknown && arguments.size() > result) {
-      functor.type = dtype_from_torch(arguments[result]);
-    }
-    const std::size_t operation = reduces && arguments.size() > 1 ? 1 : arguments.size() - 1;
-    const std::string_view inner = arguments[operation];
-    const std::size_t at = text.find(inner);
-    text = text.substr(at, inner.size());
+  functor.text = text;
+  constexpr int kDeepest = 4;  // impl<BinaryFunctor<MulFunctor>>, ReduceOp<func_wrapper_t<sum>>
+  for (int depth = 0; depth < kDeepest && unwrap(functor); ++depth) {
   }
   return functor;
 }

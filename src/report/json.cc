@@ -170,6 +170,9 @@ void write_steps(JsonWriter& w, const Answer& answer) {
   w.integer("used", known(&evidence::StepStats::used));
   w.integer("device_span_ns", known(&evidence::StepStats::device_span));
   w.number("device_busy", known(&evidence::StepStats::device_busy));
+  w.integer("host_ns", usable ? known_or_null(answer.evidence->steps.host_ns) : std::nullopt);
+  w.integer("tokens", usable ? answer.evidence->steps.tokens : std::nullopt);
+  w.text_or_null("tokens_how", usable ? answer.evidence->steps.tokens_how : std::string());
   const run::Run none;
   write_step_lists(w, usable ? *answer.run : none);
   w.end();
@@ -287,6 +290,7 @@ void write_kernel(JsonWriter& w, const run::Run& run, const evidence::KernelFigu
   w.number("gbps", kernel.gbps);
   w.number("of_peak", kernel.of_peak);
   w.text("regime", evidence::regime_name(kernel.regime));
+  w.text_or_null("doubt", kernel.doubt);
   write_kernel_origin(w, run, kernel);
   w.end();
 }
