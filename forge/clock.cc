@@ -111,7 +111,9 @@ void Clock::run_launch(const Launch& launch, std::uint32_t index, bool graph, bo
     // A collective's own time is the same on all ranks; who came early waits inside its kernel.
     const Nanos from = launch.collective ? all_here : times.device_begin;
     const std::size_t draw = launch.collective ? ranks_.size() : r;
-    times.device_end = from + jittered(launch.device, run_.device_jitter, index, draw);
+    const bool slow = !launch.collective && static_cast<int>(r) == run_.slow_rank;
+    const Nanos device = slow ? launch.device * run_.slow_scale / 1000 : launch.device;
+    times.device_end = from + jittered(device, run_.device_jitter, index, draw);
     rank.device = times.device_end;
     if (launch.blocking) {
       rank.host = times.api_end = std::max(times.api_end, times.device_end + kWakeUp);

@@ -66,6 +66,46 @@ constexpr std::string_view kGlm5Config = R"({
 }
 )";
 
+constexpr std::string_view kLlamaConfig = R"({
+  "architectures": [
+    "LlamaForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 128000,
+  "eos_token_id": [
+    128001,
+    128008,
+    128009
+  ],
+  "hidden_act": "silu",
+  "hidden_size": 4096,
+  "initializer_range": 0.02,
+  "intermediate_size": 14336,
+  "max_position_embeddings": 131072,
+  "mlp_bias": false,
+  "model_type": "llama",
+  "num_attention_heads": 32,
+  "num_hidden_layers": 32,
+  "num_key_value_heads": 8,
+  "pretraining_tp": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_scaling": {
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+    "rope_type": "llama3"
+  },
+  "rope_theta": 500000.0,
+  "tie_word_embeddings": false,
+  "torch_dtype": "bfloat16",
+  "transformers_version": "4.42.3",
+  "use_cache": true,
+  "vocab_size": 128256
+}
+)";
+
 // ModelOpt names every module that it leaves in bf16.
 std::string glm5_quantization() {
   constexpr std::string_view kKept[] = {"indexer*", "kv_a_proj_with_mqa", "kv_b_proj",
@@ -139,6 +179,21 @@ Configs glm5_configs(int world, bool graph) {
                       "20.73",
                       "54.77"};
   return {std::string(kGlm5Config), glm5_quantization(), server_info(server)};
+}
+
+Configs llama_configs(bool graph) {
+  const Server server{"meta-llama/Llama-3.1-8B-Instruct",
+                      "null",
+                      "flashinfer",
+                      "auto",
+                      1,
+                      1,
+                      393'216,
+                      131'072,
+                      graph,
+                      "48.0",
+                      "14.98"};
+  return {std::string(kLlamaConfig), "", server_info(server)};
 }
 
 }  // namespace culprit::forge

@@ -12,4 +12,7 @@ namespace culprit::forge {
 // tokens in pages of 64.
 Configs glm5_configs(int world, bool graph);
 
+// meta-llama/Llama-3.1-8B-Instruct in bf16: no quantization file; 393,216 tokens in pages of one.
+Configs llama_configs(bool graph);
+
 }  // namespace culprit::forge

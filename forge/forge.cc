@@ -42,12 +42,6 @@ Status write_configs(const Configs& configs, const std::string& folder) {
 Result<Written> forge(Options& options, std::FILE* out) {
   const Run run = options.recipe->make(options.choice);
   if (!options.steps_given) options.write.steps = run.default_steps;
-  options.write.world = run.world;
-  if (options.write.rank >= run.world) {
-    return Error{Error::Code::kUsage,
-                 fmt::format("rank {} of {} ranks does not exist", options.write.rank, run.world),
-                 "", "ranks count from 0"};
-  }
   if (options.size != 0 || options.events != 0) {
     TRY(options.write.filler, filler_for(run, options.write, options.events, options.size));
   }

@@ -1,6 +1,7 @@
 #include "forge/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -293,6 +294,22 @@ Status check_faults(Options& options) {
   return Ok{};
 }
 
+Status check_world(Options& options) {
+  const std::vector<int>& worlds = options.recipe->worlds;
+  int& world = options.choice.world;
+  if (world == 0) world = worlds.front();
+  if (std::find(worlds.begin(), worlds.end(), world) == worlds.end()) {
+    return usage(fmt::format("recipe {} does not run on {} ranks", options.recipe->name, world),
+                 fmt::format("--world is one of {}", fmt::join(worlds, ", ")));
+  }
+  if (options.write.rank >= world) {
+    return usage(fmt::format("rank {} of {} ranks does not exist", options.write.rank, world),
+                 "ranks count from 0");
+  }
+  options.write.world = world;
+  return Ok{};
+}
+
 }  // namespace
 
 Result<Options> parse(std::span<const std::string_view> args) {
@@ -318,6 +335,8 @@ Result<Options> parse(std::span<const std::string_view> args) {
     return usage("where to? name the file with -o FILE", "-o - writes to stdout");
   const Status faults = check_faults(options);
   if (!faults) return faults.error();
+  const Status world = check_world(options);
+  if (!world) return world.error();
   // Kineto writes the calling line since 2026 only.
   options.write.call_from = options.call_from.value_or(options.write.era == Era::kRelative);
   options.choice.graph = options.write.graph;

@@ -29,11 +29,16 @@ struct Recipe {
   std::string_view what;
   std::vector<Fault> faults;                   // that may be planted
   std::vector<std::string_view> usual_faults;  // planted if nothing is said
+  std::vector<int> worlds;  // rank counts it can be sharded over; the first is usual
   Run (*make)(const Choice& choice);
 };
 
 std::span<const Recipe> recipes();
 
 Run make_glm5(const Choice& choice);
+Run make_dense(const Choice& choice);
+Run make_host_bound(const Choice& choice);
+Run make_prefill_mixed(const Choice& choice);
+Run make_gaps(const Choice& choice);
 
 }  // namespace culprit::forge

@@ -135,6 +135,8 @@ struct Run {
   int device_jitter = 8;   // per mille of a kernel's time, at most
   int host_jitter = 120;   // per mille of host time, at most
   int host_scale = 1'000;  // per mille; above 1000: a slow host
+  int slow_rank = -1;      // whose kernels take slow_scale per mille of their time
+  int slow_scale = 1'000;
   Configs configs;
 };
 

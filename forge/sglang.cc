@@ -1,6 +1,7 @@
 #include "forge/sglang.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "forge/kernels.h"
 
@@ -13,6 +14,12 @@ int blocks_for(std::int64_t elements, int per_block) {
 
 Op op(int depth, std::string name, std::vector<Value> inputs) {
   return {depth, std::move(name), std::move(inputs), false};
+}
+
+Value none() { return {"", {}, ""}; }
+
+std::string dims_text(const Value& value) {
+  return fmt::format("[{}]", fmt::join(value.dims, ", "));
 }
 
 constexpr Nanos kCollectiveCall = 4'200;
@@ -175,10 +182,10 @@ Call norm(std::vector<Frame> stack, std::int64_t rows, std::int64_t width, bool 
 }
 
 Call linear(std::vector<Frame> stack, std::int64_t rows, std::int64_t n, std::int64_t k,
-            std::string kernel_name, int grid, Cost cost) {
-  Launch launch = on_device(std::move(kernel_name), grid, 128, 168, 98'304, cost.device);
+            std::string_view kernel_name, int grid, Cost cost) {
+  Launch launch = on_device(std::string(kernel_name), grid, 128, 168, 98'304, cost.device);
   launch.api = Api::kDriverLaunchEx;
-  const std::vector<Value> xw = {bf16({rows, k}), bf16({n, k}), {"", {}, ""}};
+  const std::vector<Value> xw = {bf16({rows, k}), bf16({n, k}), none()};
   return {std::move(stack),
           {op(0, "aten::linear", xw), op(1, "aten::t", {bf16({n, k})}),
            op(2, "aten::transpose", {bf16({n, k}), scalar("0"), scalar("1")}),
@@ -207,17 +214,11 @@ Call to_dtype(std::vector<Frame> stack, const Value& from, std::string_view dtyp
   Value to = from;
   to.dtype = dtype;
   return {std::move(stack),
-          {op(0, "aten::to", {from, scalar(code), scalar("False"), scalar("False"), {"", {}, ""}}),
+          {op(0, "aten::to", {from, scalar(code), scalar("False"), scalar("False"), none()}),
            op(1, "aten::_to_copy",
-              {from,
-               scalar(code),
-               {"", {}, ""},
-               {"", {}, ""},
-               {"", {}, ""},
-               scalar("False"),
-               {"", {}, ""}}),
+              {from, scalar(code), none(), none(), none(), scalar("False"), none()}),
            op(2, "aten::empty_strided",
-              {list("[]"), list("[]"), scalar(code), {"", {}, ""}, scalar("cuda:0"), {"", {}, ""}}),
+              {list(dims_text(from)), list("[]"), scalar(code), none(), scalar("cuda:0"), none()}),
            op(2, "aten::copy_", {to, from, scalar("False")})},
           {on_device(std::move(kernel_name), blocks_for(elements, elements_per_block), 128, 32, 0,
                      cost.device)},
@@ -266,18 +267,10 @@ Call all_reduce(std::vector<Frame> stack, std::int64_t rows, std::int64_t width,
   const std::string size = std::to_string(world);
   return collective(
       std::move(stack),
-      op(0, "c10d::allreduce_",
-         {message, {"", {}, ""}, {"", {}, ""}, {"", {}, ""}, scalar("False"), scalar("-1")}),
+      op(0, "c10d::allreduce_", {message, none(), none(), none(), scalar("False"), scalar("-1")}),
       "nccl:all_reduce", on_device(kernel::all_reduce(), 4, 512, 96, 0, cost.device),
       {"allreduce", rows * width, rows * width, "BFloat16", "3"},
-      {message,
-       scalar("0"),
-       scalar("0"),
-       {"", {}, ""},
-       list("[]"),
-       list("[]"),
-       scalar("0"),
-       scalar("1"),
+      {message, scalar("0"), scalar("0"), none(), list("[]"), list("[]"), scalar("0"), scalar("1"),
        scalar(size)},
       cost.host);
 }
@@ -286,22 +279,28 @@ Call all_gather(std::vector<Frame> stack, std::int64_t rows, std::int64_t width,
                 Cost cost) {
   const std::string size = std::to_string(world);
   const Value in = bf16({rows, width});
-  return collective(
-      std::move(stack),
-      op(0, "c10d::_allgather_base_",
-         {bf16({rows * world, width}), in, {"", {}, ""}, scalar("False"), scalar("-1")}),
-      "nccl:_all_gather_base", on_device(kernel::all_gather(), 8, 512, 96, 0, cost.device),
-      {"_allgather_base", rows * width, rows * width * world, "BFloat16", "3"},
-      {in,
-       scalar("0"),
-       scalar("0"),
-       {"", {}, ""},
-       list("[]"),
-       list("[]"),
-       scalar("0"),
-       scalar("1"),
-       scalar(size)},
-      cost.host);
+  return collective(std::move(stack),
+                    op(0, "c10d::_allgather_base_",
+                       {bf16({rows * world, width}), in, none(), scalar("False"), scalar("-1")}),
+                    "nccl:_all_gather_base",
+                    on_device(kernel::all_gather(), 8, 512, 96, 0, cost.device),
+                    {"_allgather_base", rows * width, rows * width * world, "BFloat16", "3"},
+                    {in, scalar("0"), scalar("0"), none(), list("[]"), list("[]"), scalar("0"),
+                     scalar("1"), scalar(size)},
+                    cost.host);
+}
+
+Call flatten_copy(std::vector<Frame> stack, std::int64_t batch, std::int64_t rows,
+                  std::int64_t width, Cost cost) {
+  const Value whole = bf16({rows, batch, width});
+  const std::string flat = fmt::format("[{}, {}]", rows, batch * width);
+  return {std::move(stack),
+          {op(0, "aten::flatten", {whole, scalar("1"), scalar("2")}),
+           op(1, "aten::reshape", {whole, list(flat)}), op(2, "aten::clone", {whole, scalar("0")}),
+           op(3, "aten::copy_", {whole, whole, scalar("False")})},
+          {on_device(kernel::layout_copy(kernel::Element::kBFloat16),
+                     blocks_for(batch * rows * width, 512), 128, 20, 0, cost.device)},
+          cost.host};
 }
 
 Call bare(std::vector<Frame> stack, Launch launch, Nanos host) {
@@ -321,23 +320,11 @@ Launch copy(std::string_view what, std::int64_t bytes, Nanos device) {
 std::vector<Op> copy_ops(const Value& value, std::string_view device, bool non_blocking) {
   const std::string_view flag = non_blocking ? "True" : "False";
   return {op(0, "aten::to",
-             {value,
-              {"", {}, ""},
-              scalar(device),
-              {"", {}, ""},
-              scalar(flag),
-              scalar("False"),
-              {"", {}, ""}}),
+             {value, none(), scalar(device), none(), scalar(flag), scalar("False"), none()}),
           op(1, "aten::_to_copy",
-             {value,
-              {"", {}, ""},
-              {"", {}, ""},
-              scalar(device),
-              {"", {}, ""},
-              scalar(flag),
-              {"", {}, ""}}),
+             {value, none(), none(), scalar(device), none(), scalar(flag), none()}),
           op(2, "aten::empty_strided",
-             {list("[]"), list("[]"), scalar("4"), {"", {}, ""}, scalar(device), {"", {}, ""}}),
+             {list(dims_text(value)), list("[1]"), scalar("4"), none(), scalar(device), none()}),
           op(2, "aten::copy_", {value, value, scalar(flag)})};
 }
 }  // namespace

@@ -13,6 +13,9 @@
 namespace culprit::forge::sglang {
 
 inline constexpr std::string_view kTree = "/sgl-workspace/sglang/python/sglang/srt/";
+// Methods of C, with the address that the profiler saw first.
+inline constexpr std::string_view kTensorTo = "method to of Tensor object at 0x7f3990d31e50";
+inline constexpr std::string_view kTorchBmm = "method bmm of type object at 0x7f3bc8a1e3c0";
 
 // A frame of SGLang's own tree: "<tree>file(def): function", called from "<tree>caller".
 Frame frame(std::string_view file, int def, std::string_view function, std::string_view caller_file,
@@ -53,7 +56,7 @@ Call norm(std::vector<Frame> stack, std::int64_t rows, std::int64_t width, bool 
           Cost cost);
 // y[rows, n] = x[rows, k] * w[n, k]^T in bf16.
 Call linear(std::vector<Frame> stack, std::int64_t rows, std::int64_t n, std::int64_t k,
-            std::string kernel_name, int grid, Cost cost);
+            std::string_view kernel_name, int grid, Cost cost);
 // y[batch, rows, n] = x[batch, rows, k] * w[batch, k, n] in bf16.
 Call batched_matmul(std::vector<Frame> stack, std::int64_t batch, std::int64_t rows, std::int64_t n,
                     std::int64_t k, std::string_view layout, Cost cost);
@@ -71,6 +74,10 @@ Call all_reduce(std::vector<Frame> stack, std::int64_t rows, std::int64_t width,
                 Cost cost);
 Call all_gather(std::vector<Frame> stack, std::int64_t rows, std::int64_t width, int world,
                 Cost cost);
+// x.flatten() of a transposed tensor: aten::flatten > aten::reshape > aten::clone > aten::copy_
+// (strided, same dtype).
+Call flatten_copy(std::vector<Frame> stack, std::int64_t batch, std::int64_t rows,
+                  std::int64_t width, Cost cost);
 // A kernel without operator: Triton, or a binding that PyTorch does not see.
 Call bare(std::vector<Frame> stack, Launch launch, Nanos host);
 Call copy_to_device(std::vector<Frame> stack, std::int64_t elements, Cost cost);

@@ -25,7 +25,8 @@ class FileSink final : public Sink {
  public:
   explicit FileSink(std::FILE* file) : file_(file) {}
   bool write(std::string_view text) override {
-    return std::fwrite(text.data(), 1, text.size(), file_) == text.size();
+    return std::fwrite(text.data(), 1, text.size(), file_) == text.size() &&
+           std::fflush(file_) == 0;
   }
 
  private:

@@ -43,11 +43,13 @@ struct Links {
   Buckets calls;                           // by thread, in order of begin
   std::vector<std::uint8_t> has_activity;  // by call: an activity of some device belongs to it
   std::vector<std::uint8_t> lost;          // by call: it launched a kernel that is not in the file
-  std::vector<std::uint32_t> colliding;    // calls whose correlation is another launch's as well
-  std::vector<StepIndex> step_of_call;  // by call: the step whose host mark it lies under, or -1;
-                                        // empty without host marks
-  std::vector<std::int64_t> launched;   // by step: activities launched under its mark; empty
-                                        // without host marks
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> twins;  // calls that are one launch, seen at
+                                                               // two levels of the API
+  std::vector<std::uint32_t> colliding;  // calls whose correlation is another launch's as well
+  std::vector<StepIndex> step_of_call;   // by call: the step whose host mark it lies under, or -1;
+                                         // empty without host marks
+  std::vector<std::int64_t> launched;    // by step: activities launched under its mark; empty
+                                         // without host marks
   Api api_of(const store::Trace& trace, store::CallRow call) const {
     return api[trace.calls.name[call.index].index];
   }

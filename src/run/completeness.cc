@@ -73,18 +73,15 @@ void note_missing(Run& run, const Links& links) {
                    missing_text(found.lost, found) +
                        " in the file: the profiler dropped device events; steps that lack some "
                        "are left out of the means"});
-  std::int64_t empty_graphs = 0;
-  for (std::uint32_t call = 0; call < trace.calls.size(); ++call)
-    if (links.api_of(trace, CallRow{call}) == Api::kGraphLaunch && links.has_activity[call] == 0)
-      ++empty_graphs;
-  if (empty_graphs > 0)
+  const auto empty = static_cast<std::int64_t>(run.graphs_without_kernels.size());
+  if (empty > 0)
     run.notes.add({"graph-level-rows",
                    Severity::kDataLoss,
-                   empty_graphs,
+                   empty,
                    {},
                    {},
                    {},
-                   counted(empty_graphs, "graph launch has", "graph launches have") +
+                   counted(empty, "graph launch has", "graph launches have") +
                        " no kernels in the file: their time is graph time, not idle time"});
   if (run.kernels_without_launch > 0) {
     std::int64_t kernels = 0;
@@ -96,9 +93,9 @@ void note_missing(Run& run, const Links& links) {
                    {},
                    {},
                    {},
-                   fmt::format("{} of {} have no launch in the file (launched before the recording "
-                               "began, or host calls were not recorded): their operator and "
-                               "source are unknown",
+                   fmt::format("{} of {} without a launch in the file (launched before the "
+                               "recording began, or host calls were not recorded): operator and "
+                               "source unknown",
                                run.kernels_without_launch, counted(kernels, "kernel", "kernels"))});
   }
 }
@@ -106,16 +103,20 @@ void note_missing(Run& run, const Links& links) {
 void note_operators(Run& run) {
   const store::Trace& trace = *run.trace;
   std::int64_t eager = 0, without = 0, elsewhere = 0;
+  Nanos eager_time = 0, time_without = 0;
   for (const Activity& a : run.activities) {
     if (!a.call.valid() || a.in_graph) continue;
     ++eager;
-    if (!a.op.valid())
+    eager_time = capped_sum(eager_time, a.end - a.begin);
+    if (!a.op.valid()) {
       ++without;
-    else if (trace.ops.thread[a.op.index] != trace.calls.thread[a.call.index])
+      time_without = capped_sum(time_without, a.end - a.begin);
+    } else if (trace.ops.thread[a.op.index] != trace.calls.thread[a.call.index]) {
       ++elsewhere;
+    }
   }
-  // A few launches outside of any operator are normal: engines call their own kernels directly.
-  if (without > 0 && (trace.ops.size() == 0 || without * 20 > eager))
+  // Some launches outside of any operator are normal: Triton and engines launch directly.
+  if (without > 0 && (trace.ops.size() == 0 || time_without > eager_time / 10))
     run.notes.add({"ops-missing",
                    Severity::kWarning,
                    without,

@@ -74,8 +74,11 @@ IdTable index_correlations(const store::Trace& trace, Links& links) {
     if (*known == row) continue;
     if (!starts_work(links.api_of(trace, CallRow{*known})))
       *known = row;
-    else if (starts_work(links.api_of(trace, CallRow{row})) &&
-             !one_inside_the_other(calls, *known, row))
+    else if (!starts_work(links.api_of(trace, CallRow{row})))
+      continue;
+    else if (one_inside_the_other(calls, *known, row))
+      links.twins.emplace_back(*known, row);
+    else
       links.colliding.push_back(*known);
   }
   std::sort(links.colliding.begin(), links.colliding.end());
@@ -153,7 +156,8 @@ void find_lost(const store::Trace& trace, Links& links) {
       }
     }
   }
-  if (lost > 0 && lost * 100 <= launches && first_lost > last_linked) links.lost.assign(calls.size(), 0);
+  if (lost > 0 && lost * 100 <= launches && first_lost > last_linked)
+    links.lost.assign(calls.size(), 0);
 }
 
 void note_skew(Run& run) {
@@ -199,6 +203,8 @@ Status link_calls(Run& run, Links& links) {
     if (!std::binary_search(links.colliding.begin(), links.colliding.end(), call))
       call_of[row] = CallRow{call};
   }
+  for (const auto& [linked, twin] : links.twins)
+    links.has_activity[twin] = links.has_activity[linked];
   for (Activity& a : run.activities) {
     a.call = call_of[a.row.index];
     if (a.call.valid())
@@ -206,6 +212,9 @@ Status link_calls(Run& run, Links& links) {
     else if (device.kind[a.row.index] == store::DeviceKind::kKernel)
       ++run.kernels_without_launch;
   }
+  for (std::uint32_t call = 0; call < trace.calls.size(); ++call)
+    if (links.has_activity[call] == 0 && links.api_of(trace, CallRow{call}) == Api::kGraphLaunch)
+      run.graphs_without_kernels.push_back(CallRow{call});
   find_graphs_without_launch(run);
   find_lost(trace, links);
   note_skew(run);

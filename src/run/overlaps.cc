@@ -101,7 +101,7 @@ void note_found(const Found& found, Run& run) {
                    {},
                    {},
                    counted(found.legal, "activity starts", "activities start") +
-                       " before its predecessor on the stream ends (" +
+                       " before the one in front on the stream ends (" +
                        duration_text(found.legal_time) +
                        " in all): programmatic dependent launch or branches of a graph; busy time "
                        "counts it once"});

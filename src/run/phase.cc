@@ -85,6 +85,10 @@ void vote_by_frames(const Run& run, const Links& links, std::vector<Votes>& vote
   }
 }
 
+// A norm kernel runs a block per token, or per few of them: with so few blocks a step computes a
+// handful of tokens, and prompts are hardly ever that short.
+constexpr std::int32_t kDecodeBlocks = 16;
+
 // Only "decode" is trusted in a kernel name: FlashInfer runs its prefill kernels for decode too.
 void vote_by_kernels(const Run& run, std::vector<Votes>& votes) {
   std::vector<std::uint8_t> tells(run.groups.size(), 0);
@@ -93,6 +97,10 @@ void vote_by_kernels(const Run& run, std::vector<Votes>& votes) {
     tells[g] =
         run.groups[g].kind == known::Owner::kAttention &&
         (contains(name, "decode") || contains(name, "Decode") || contains(name, "paged_attention"));
+    const store::Dim3& grid = run.groups[g].grid;
+    if (run.groups[g].kind == known::Owner::kNorm && grid[0] > 0 && grid[0] <= kDecodeBlocks &&
+        grid[1] <= 1 && grid[2] <= 1)
+      tells[g] = 1;
   }
   for (const Activity& a : run.activities)
     if (a.step >= 0 && tells[a.group.index] != 0)

@@ -121,15 +121,18 @@ struct Run {
       call_frame;  // per call: innermost Python frame around it; empty without frames
   std::vector<store::OpRow> call_op;  // per call: innermost operator around it
   std::int64_t kernels_without_launch = 0, launches_without_activity = 0;
-  store::Notes notes;  // added to the trace's own
+  std::vector<store::CallRow>
+      graphs_without_kernels;  // graph launches whose kernels are not in the
+                               // file, in trace order
+  store::Notes notes;          // added to the trace's own
 };
 
 struct Options {
-  std::optional<std::pair<std::int64_t, std::int64_t>>
-      steps;  // --steps A..B over steps of the main kind, inclusive
-  std::optional<std::int64_t>
-      config_layers;       // the model's layer count; evidence from calls beats it
-  std::string gpu;         // --gpu NAME; beats the trace's device name
+  // --steps A..B over the steps of the main kind, inclusive, counted from 0
+  std::optional<std::pair<std::int64_t, std::int64_t>> steps = {};
+  // the model's layer count; evidence from calls beats it
+  std::optional<std::int64_t> config_layers = {};
+  std::string gpu = {};    // --gpu NAME; beats the trace's device name
   std::size_t device = 0;  // index into devices_of(trace)
   int threads = 0;         // 0: all
 };

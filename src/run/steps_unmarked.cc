@@ -192,7 +192,7 @@ class Period {
       const std::size_t end = i + 1 < count ? at[i + 1] : symbols_.size();
       if (!close(std::min(end - at[i], length), length)) continue;
       ++compared;
-      like += alike(at[i], std::min<std::size_t>(end, at[i] + length + length / 20)) ? 1 : 0;
+      if (alike(at[i], std::min<std::size_t>(end, at[i] + length + length / 20))) ++like;
     }
     clear(reference_, at[first], at[first + 1]);
     return compared > 0 && like * 10 >= compared * 8;
@@ -225,7 +225,7 @@ class Period {
   bool alike(std::size_t from, std::size_t to) {
     std::size_t shared = 0;
     for (std::size_t i = from; i < to; ++i)
-      shared += ++other_[symbols_[i]] <= reference_[symbols_[i]] ? 1 : 0;
+      if (++other_[symbols_[i]] <= reference_[symbols_[i]]) ++shared;
     clear(other_, from, to);
     return shared * 5 >= (to - from) * 4;
   }

@@ -6,7 +6,7 @@ namespace culprit::run {
 
 std::string counted(std::int64_t n, std::string_view one, std::string_view many) {
   std::string digits = fmt::format("{}", n);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return fmt::format("{} {}", digits, n == 1 ? one : many);
 }
 
