@@ -61,9 +61,9 @@ Attribution measure_attribution(const Basis& basis, const std::vector<KernelFigu
     if (activity.op.valid()) op += ns;
     if (activity.step >= 0) step += ns;
     const std::uint32_t call = activity.call.index;
-    if (activity.call.valid() && call < run.call_frame.size() && run.call_frame[call].valid()) {
-      source += ns;
-    }
+    const bool placed = activity.call.valid() && !activity.in_graph &&
+                        call < run.call_frame.size() && run.call_frame[call].valid();
+    if (placed) source += ns;
   }
   double in_steps = 0, layered = 0;
   const std::int64_t layers = run.layers.count.value_or(0);

@@ -34,8 +34,10 @@ std::optional<run::Source> most_common_source(const run::Run& run,
   const std::size_t stride = std::max<std::size_t>(1, members.size() / kSamples) | 1U;
   std::vector<std::pair<run::Source, int>> counts;
   for (std::size_t i = 0; i < members.size(); i += stride) {
-    const store::CallRow call = run.activities[members[i].index].call;
-    if (!call.valid()) continue;
+    const run::Activity& activity = run.activities[members[i].index];
+    // The line behind a graph launch is that of the replay, not of the kernel.
+    if (!activity.call.valid() || activity.in_graph) continue;
+    const store::CallRow call = activity.call;
     const std::optional<run::Source> source = run::source_of(run, call);
     if (!source) continue;
     const auto known = std::find_if(counts.begin(), counts.end(),

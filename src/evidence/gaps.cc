@@ -167,6 +167,7 @@ class GapRules {
 
 std::vector<Gap> measure_gaps(const Basis& basis) {
   std::vector<Gap> idle;
+  idle.reserve(basis.segments.size() / 2 + 2 * basis.run.steps.size());
   for (std::size_t i = 0; i < basis.run.steps.size(); ++i) {
     if (basis.run.steps[i].used) idle_times(basis, static_cast<run::StepIndex>(i), idle);
   }

@@ -159,7 +159,7 @@ class PoolSearch {
     };
     take(run_.layers.count.value_or(0), "layers");
     for (const std::int64_t layers : attention_calls_) take(layers, "attention calls");
-    if (evidence_.known.model) take(evidence_.known.model->layers, "model");
+    if (evidence_.known.model) take(evidence_.known.model->attention_count(), "model");
   }
 
   // Share of the calls after which attention comes before any matrix multiplication.

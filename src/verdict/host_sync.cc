@@ -79,12 +79,13 @@ void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdic
 
 void examine(evidence::Evidence& evidence, Verdict& verdict) {
   constexpr double kNotableWait = 0.2;  // of the step; less is not worth ruling out
+  constexpr double kWellBusy = 0.9;     // else the device did not work meanwhile
   const evidence::BudgetRow* row = row_of(evidence, Owner::kIdleHostSync);
   if (row != nullptr && row->share >= kLeastIdleShare) return accuse(evidence, *row, verdict);
   const evidence::StepStats& steps = evidence.steps;
-  if (static_cast<double>(steps.host_wait_ns) < kNotableWait * static_cast<double>(steps.mean)) {
-    return;
-  }
+  const bool notable =
+      static_cast<double>(steps.host_wait_ns) >= kNotableWait * static_cast<double>(steps.mean);
+  if (!notable || steps.device_busy < kWellBusy) return;
   const Nanos idle = row != nullptr ? row->ns_per_step : 0;
   verdict.ruled_out.push_back(
       {"host-sync", "the host's waiting for the device makes the step slow",

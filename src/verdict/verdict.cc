@@ -53,7 +53,7 @@ std::string headline(const evidence::Evidence& evidence, const std::vector<Suspe
 
 // What works as well as it can: large kernels near the memory roof, and a device that is never idle.
 void find_healthy(evidence::Evidence& evidence, Verdict& verdict) {
-  constexpr double kWellBusy = 0.95, kNearRoof = 0.6, kLargeKernel = 0.02;
+  constexpr double kWellBusy = 0.9, kNearRoof = 0.6, kLargeKernel = 0.02;
   const evidence::StepStats& steps = evidence.steps;
   if (steps.device_busy >= kWellBusy) {
     Nanos idle = 0;

@@ -196,8 +196,12 @@ void examine(Evidence& evidence, Verdict& verdict) {
   const PoolRead largest = evidence.pool_reads.front();
   const std::vector<TensorVerdict> table = hold_against_model(evidence, largest);
   Suspect suspect = accuse(evidence, largest, table);
-  rule_out_tensors(evidence, largest, table, verdict);
+  const std::span<const TensorVerdict> tensors(table);
+  const std::size_t usual = usual_suspects(table);
+  rule_out_tensors(evidence, largest, tensors.first(usual), verdict);
+  rule_out_other_copies(evidence, largest, verdict);
   rule_out_owners(evidence, suspect, verdict);
+  rule_out_tensors(evidence, largest, tensors.subspan(usual), verdict);
   verdict.suspects.push_back(std::move(suspect));
 }
 
