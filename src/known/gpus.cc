@@ -224,6 +224,7 @@ Result<Gpu> find_gpu(std::string_view name) {
   if (candidates.size() == 1) return candidates.front()->gpu;
   constexpr std::string_view kList = "`culprit list gpus` names them all";
   std::vector<std::string> names;
+  names.reserve(rows().size());
   for (const Row* row : candidates) names.push_back(row->gpu.name);
   if (!names.empty()) {
     return Error{Error::Code::kUsage, fmt::format("\"{}\" is more than one GPU", name), "",

@@ -36,9 +36,9 @@ constexpr std::array kKinds = {
          "batchdecode batchprefill singledecode singleprefill batchmla mlapaged mla_decode "
          "mla_prefill mla_fwd mla_a8w8 mla_a16w16 mla_reduce kn_mla get_mla_metadata mergestate "
          "merge_state xqa mmha mha_fwd multihead _fwd_kernel_stage _fwd_grouped_kernel_stage "
-         "mqa_logits top_k_per_row topkperrow gated_delta_rule =reduce_segments =_fwd_kernel",
+         "mqa_logits top_k_per_row topkperrow gated_delta_rule masked_softmax =reduce_segments "
+         "=_fwd_kernel",
          Owner::kAttention},
-    Kind{"masked_softmax", Owner::kAttention},
 
     // Expert GEMMs. A grouped GEMM in a decode step is one.
     Kind{"fused_moe moe_gemm moegemm moefcgemm marlin_moe moe_wna16 grouped_gemm groupedgemm "
@@ -49,7 +49,8 @@ constexpr std::array kKinds = {
     Kind{"topkgating topk_gating topk_softmax topksoftmax topk_sigmoid grouped_topk "
          "moe_fused_gate moe_topk moetopk routing router moe_align moe_sum moesorting moe_sort "
          "expert finalizekernel finalizemoe moe_permute moe_unpermute dev::permute "
-         "expandinputrows ep_scatter ep_gather pre_reorder post_reorder bitmatrix =_topk_forward",
+         "expandinputrows ep_scatter ep_gather pre_reorder post_reorder bitmatrix topk_moe "
+         "=_topk_forward",
          Owner::kRouter},
 
     // Convolutions, weight repacking and sparse-feature tables are no kind of ours, though their
@@ -65,7 +66,8 @@ constexpr std::array kKinds = {
          "wvsplitk wv_splitk scaled_mm =dot_kernel reduce_1block epilogue::impl",
          Owner::kGemm},
 
-    Kind{"rotary rope_ _rope =rope mlarope applyrope ropequantize ropekernel mrope", Owner::kRope},
+    Kind{"rotary rope_ _rope =rope mlarope applyrope biasrope ropequantize ropekernel mrope",
+         Owner::kRope},
     Kind{"rmsnorm rms_norm layernorm layer_norm qknorm qk_norm groupnorm group_norm "
          "rowwisemoments l2norm gammabetabackward",
          Owner::kNorm},
@@ -75,16 +77,16 @@ constexpr std::array kKinds = {
     Kind{"embedding", Owner::kEmbedding},
     Kind{"sampling ^sample_ _sample_kernel gumbel_sample topk_topp topktopp top_p_ argmax "
          "multinomial penalt rejection "
-         "token_bitmask",
+         "token_bitmask verify_tree verifytree",
          Owner::kSampling},
 
     Kind{"catarray indexselect index_select gather_kernel indexing_backward index_put indexfunc "
-         "scatter_gather transpose _copy_kernel copy_kernel =cpy =k_get_rows",
+         "scatter_gather transpose copy_kernel ^cpy_ =k_get_rows",
          Owner::kCopy},
-    Kind{"softmax devicereduce devicesegmentedreduce =reduce_kernel devicescan scan_impl "
+    Kind{"softmax soft_max devicereduce devicesegmentedreduce =reduce_kernel devicescan scan_impl "
          "scan_kernel cumsum",
          Owner::kReduce},
-    Kind{"elementwise pointwise fused_dropout triu_tril multi_tensor_apply =fill",
+    Kind{"elementwise pointwise fused_dropout triu_tril multi_tensor_apply k_bin_bcast unary_op",
          Owner::kElementwise},
 };
 

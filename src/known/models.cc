@@ -106,6 +106,7 @@ Result<Model> load_model(std::string_view path_or_name) {
   std::string hint = did_you_mean(path_or_name, names, "");
   if (hint.empty()) {  // nearness of the name alone, whoever owns it
     std::vector<std::string> bare;
+    bare.reserve(names.size());
     for (const std::string& name : names) bare.emplace_back(without_owner(name));
     hint = did_you_mean(without_owner(path_or_name), bare, kOtherwise);
   }
@@ -120,6 +121,7 @@ std::vector<std::string> model_names() {
 
 std::int64_t kv_row_elements(const Model& model, const Deployment& deployment) {
   if (model.is_mla()) return model.kv_lora_rank + model.qk_rope_head_dim;
+  if (model.q_lora_rank > 0) return 0;  // compressed attention of another design (DeepSeek-V4)
   const std::int64_t ranks =
       std::max<std::int64_t>(1, deployment.tp / std::max<std::int64_t>(1, deployment.attention_dp));
   // With more ranks than KV heads each head is held by several of them.

@@ -237,8 +237,16 @@ class Builder {
     const std::string q_text =
         fmt::format("{} heads x {}", share_text(model_.heads, attention_tp_), model_.head_dim);
     const Dtype dtype = module_dtype(layer, "self_attn.q_proj");
-    add("qkv", {q + 2 * kv, model_.hidden}, dtype, layers,
-        fmt::format("({} + 2 x {}) x {}", q_text, kv, model_.hidden));
+    if (model_.q_lora_rank > 0) {  // only the queries of this design are known; see kv_row_elements
+      add("q_a", {model_.q_lora_rank, model_.hidden}, dtype, layers,
+          fmt::format("{} x {}, replicated", model_.q_lora_rank, model_.hidden));
+      add("q_b", {q, model_.q_lora_rank}, dtype, layers,
+          fmt::format("{} x {}", q_text, model_.q_lora_rank));
+      return;
+    }
+    if (kv > 0)
+      add("qkv", {q + 2 * kv, model_.hidden}, dtype, layers,
+          fmt::format("({} + 2 x {}) x {}", q_text, kv, model_.hidden));
     add("q", {q, model_.hidden}, dtype, layers, fmt::format("{} x {}", q_text, model_.hidden));
     for (const char* name : {"k", "v"}) {
       add(name, {kv, model_.hidden}, dtype, layers, fmt::format("{} x {}", kv, model_.hidden));

@@ -170,6 +170,15 @@ const Case kCases[] = {
      Owner::kQuantize, "vllm", "cvt_fp16_to_fp4"},
     {"void flashinfer::sampling::TopKTopPSamplingFromProbKernel<1024u, float, int>(float*)",
      Owner::kSampling, "flashinfer", "TopKTopPSamplingFromProbKernel"},
+    // llama.cpp
+    {"void mul_mat_vec_q<(ggml_type)12, 1, false>(void const*, void const*)", Owner::kGemm, "",
+     "mul_mat_vec_q"},
+    {"void flash_attn_ext_f16<128, 128, 8, 8>(char const*)", Owner::kAttention, "flash-attention",
+     "flash_attn_ext_f16"},
+    {"void rms_norm_f32<1024, true, false>(float const*, float*)", Owner::kNorm, "",
+     "rms_norm_f32"},
+    {"void cpy_f32_f16<&cpy_1_f32_f16>(char const*, char*)", Owner::kCopy, "", "cpy_f32_f16"},
+    {"void topk_moe_cuda<256, true>(float const*)", Owner::kRouter, "", "topk_moe_cuda"},
     // Inductor
     {"triton_poi_fused_silu_mul_0", Owner::kActivation, "triton", "triton_poi_fused_silu_mul_0"},
     {"triton_red_fused__to_copy_add_mean_mul_pow_rsqrt_1", Owner::kNorm, "triton",

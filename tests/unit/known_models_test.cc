@@ -171,6 +171,23 @@ TEST(Tensors, HybridModelsCountTheLayersOfEachKind) {
   }
 }
 
+// What is not known is left out, never guessed: no pool and no K or V for these two designs.
+TEST(Tensors, UnknownAttentionLayoutsGiveNoPool) {
+  Deployment deployment;
+  deployment.pool_tokens = 1000;
+  for (const char* name :
+       {"deepseek-ai/DeepSeek-V4-Flash", "nvidia/Llama-3_3-Nemotron-Super-49B-v1"}) {
+    const auto model = load_model(name);
+    ASSERT_TRUE(model.ok());
+    EXPECT_EQ(kv_row_elements(*model, deployment), 0) << name;
+    for (const Tensor& tensor : tensors(*model, deployment)) {
+      EXPECT_FALSE(tensor.follows_pool) << name;
+      EXPECT_NE(tensor.name, "k") << name;
+      EXPECT_NE(tensor.name, "qkv") << name;
+    }
+  }
+}
+
 TEST(Tensors, BatchAddsActivationsAndLiveTokensTheirRows) {
   const auto model = load_model("zai-org/GLM-5");
   Deployment deployment = tp8();
