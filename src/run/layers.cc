@@ -117,6 +117,25 @@ bool one_dense_layer(const std::vector<Kernel>& kernels, std::int64_t layers) {
   });
 }
 
+// Layers of two kinds in turn (linear and full attention, 36 + 12 = 48) make the rarer kind's count
+// a divisor of all others. The layers are then the sum, if clearly more kernels run in every layer
+// than in the rarer kind alone.
+std::int64_t sum_of_two_kinds(const std::vector<Kernel>& kernels, std::int64_t layers) {
+  constexpr std::int64_t kFewest = 3;
+  const std::vector<std::int64_t> counts = distinct_counts(kernels);
+  const auto running = [&](std::int64_t n) {
+    return std::count_if(kernels.begin(), kernels.end(),
+                         [&](const Kernel& k) { return k.calls == n; });
+  };
+  for (const std::int64_t sum : counts) {
+    const std::int64_t other = sum - layers;
+    if (other <= layers || !std::binary_search(counts.begin(), counts.end(), other)) continue;
+    const auto in_all = running(sum);
+    if (in_all >= kFewest && 2 * in_all >= 3 * running(layers)) return sum;
+  }
+  return layers;
+}
+
 std::optional<Guess> guess_layers(const std::vector<Kernel>& kernels) {
   const std::vector<Guess> guesses = guesses_of(kernels);
   double best = 0;
@@ -130,8 +149,9 @@ std::optional<Guess> guess_layers(const std::vector<Kernel>& kernels) {
                         (g.layers == chosen->layers && g.score > chosen->score);
     if (better) chosen = g;
   }
-  if (chosen && chosen->first_dense == 0 && one_dense_layer(kernels, chosen->layers))
-    chosen->first_dense = 1;
+  if (!chosen || chosen->first_dense > 0) return chosen;
+  chosen->layers = sum_of_two_kinds(kernels, chosen->layers);
+  if (one_dense_layer(kernels, chosen->layers)) chosen->first_dense = 1;
   return chosen;
 }
 

@@ -19,9 +19,6 @@ extern const Judge kWholePoolCast;  // whole_pool_cast.cc
 extern const Judge kHostLaunch;     // host_launch.cc
 extern const Judge kHostSync;       // host_sync.cc
 
-// Idle below this share of the step is the normal price of a run, not a suspect.
-inline constexpr double kLeastIdleShare = 0.05;
-
 // The step without `exposed`: a bound, and what bounds the step then. `cured`: owners whose time is
 // gone after the fix and cannot bound it any more.
 Gain bound_gain(const evidence::Evidence& evidence, Nanos exposed,

@@ -99,9 +99,9 @@ TEST(PoolShape, KnowsTheLayoutsOfPoolsAndNotThoseOfWeights) {
   EXPECT_EQ(rows({65'536, 8, 128}), Rows(65'536, 1'024));
   EXPECT_EQ(rows({2, 4'096, 16, 8, 128}), Rows(131'072, 1'024));
   EXPECT_EQ(rows({100'000, 320}, 320), Rows(100'000, 320));
-  EXPECT_EQ(rows({16'384, 6'144}).first, 0);      // a weight
-  EXPECT_EQ(rows({256, 512, 6'144}).first, 0);    // expert weights
-  EXPECT_EQ(rows({256, 6'144, 256}).first, 0);    // expert weights, down
+  EXPECT_EQ(rows({16'384, 6'144}).first, 0);    // a weight
+  EXPECT_EQ(rows({256, 512, 6'144}).first, 0);  // expert weights
+  EXPECT_EQ(rows({256, 6'144, 256}).first, 0);  // expert weights, down
   EXPECT_EQ(rows({154'880}).first, 0);
 }
 
