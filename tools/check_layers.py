@@ -17,9 +17,9 @@ MAY_INCLUDE = {
     "evidence": "run known store base",
     "verdict": "evidence run known store base",
     "report": "verdict evidence run store known base",
-    "cli": "report verdict evidence run known ingest store base forge",
+    "cli": "report verdict evidence run known ingest store base",
     "forge": "base",
-    "app": "cli",
+    "app": "cli forge",
 }
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 60

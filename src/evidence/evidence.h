@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "known/launch_geometry.h"
@@ -34,8 +36,8 @@ struct Gap {
   Nanos begin = 0, end = 0;
   known::Owner owner = known::Owner::kUnexplained;
   run::StepIndex step = -1;
-  run::ActivityId before, after;  // after: what ended it; invalid at the end of a step
-  store::CallRow call;  // the launch of `after`, or the sync that held the host; invalid: unknown
+  run::ActivityId before, after;  // after: what ended it; invalid where nothing followed
+  store::CallRow call;  // the launch of `after`, or the wait that held the host; invalid: unknown
 };
 
 enum class Regime : std::uint8_t { kUnknown, kMemory, kCompute, kLatency, kCommunication };
@@ -55,11 +57,13 @@ struct KernelFigures {
   std::vector<std::int64_t> dims;  // of the tensor written, where recorded and equal in every call
   std::string elements_how;        // "dims", "grid", "grid + 576 divides"
   known::Dtype dtype_in = known::Dtype::kUnknown, dtype_out = known::Dtype::kUnknown;
-  std::string dtype_in_how;  // "dims", "name", "server", "config", "inferred"; empty: unknown
+  std::string
+      dtype_in_how;  // "dims", "name", "flag", "server", "config", "inferred"; empty: unknown
   std::optional<std::int64_t> bytes;  // per call, read + written
   std::optional<double> gbps;         // achieved
   std::optional<double> of_peak;  // 0..1; absent when peak is unknown or the figure would exceed 1
   Regime regime = Regime::kUnknown;
+  std::string doubt;   // why a figure above is withheld or may be wrong; empty: no doubt
   store::StringId op;  // of the most calls; invalid: not recorded
   std::vector<store::StringId> op_chain;
   store::StringId api;  // launch call
@@ -78,6 +82,31 @@ struct StepStats {
   Nanos mean = 0, median = 0, p99 = 0;
   Nanos device_span = 0;   // mean over used steps: first to last device activity inside the step
   double device_busy = 0;  // union over that span
+  // Time the launching thread needs for a step of its own: launch to launch, without the time it sat
+  // in calls that wait for the device. 0: unknown. Profilers inflate it: an upper bound.
+  Nanos host_ns = 0;
+  Nanos host_wait_ns = 0;  // the time it sat in them, per step
+  std::optional<std::int64_t>
+      tokens;              // rows that the model's layers work on: batch of a decode step
+  std::string tokens_how;  // "mark", "norm grid"; empty: unknown
+};
+
+// Kernels that, once per layer, convert a buffer of the size of a KV pool: what they fit, and how
+// well. Fits are measured here; who is to blame is the verdict's business.
+struct PoolRead {
+  std::vector<std::size_t> kernels;  // indices into Evidence::kernels, largest first
+  double calls_per_step = 0;         // of all of them
+  std::int64_t layers = 0;          // calls = layers x tensors x pieces; 0: no count of layers fits
+  std::string layers_from;          // "layers", "attention calls", "model"
+  std::int64_t tensors = 1;         // per layer: 1 (latent or key pool), 2 (key and value pool)
+  std::int64_t pieces = 1;          // launches per tensor (32-bit indexing splits large ones)
+  std::vector<std::int64_t> shape;  // of one tensor; empty: unknown
+  std::int64_t rows = 0, row = 0;   // elements = rows x row; 0: unknown
+  std::int64_t elements = 0;        // of one tensor; the largest that fits where not exact
+  std::string match;                // "exact", "within-launch-rounding", "inferred"
+  std::string row_from;             // "dims", "model", "assumed"; empty: no row length fits
+  double before_attention = 0;      // share of calls whose next matrix work is attention
+  bool attention_seen = false;      // any attention kernel was recognised
 };
 
 struct Attribution {
@@ -101,6 +130,7 @@ struct Evidence {
       budget;             // every owner with time, largest first; sums to steps.mean exactly
   std::vector<Gap> gaps;  // of the used steps, in time order
   std::vector<KernelFigures> kernels;  // largest ns_per_step first
+  std::vector<PoolRead> pool_reads;    // largest first
   Attribution attributed;
   std::vector<Fact> facts;
   std::string add(std::string name, double value, std::string unit, std::string how,
@@ -108,5 +138,15 @@ struct Evidence {
 };
 
 Evidence measure(const run::Run& run, Knowledge known);
+
+// Facts about one kernel group, made at the first call; ids are empty where the figure is unknown.
+struct KernelFacts {
+  std::string calls, time, average, exposed, elements, bytes, gbps, of_peak;
+};
+KernelFacts state_kernel(Evidence& evidence, std::size_t index);
+
+// Time per used step in which kernels of `groups` ran and nothing else did: what removing them saves
+// at most.
+Nanos exposed_ns_per_step(const run::Run& run, std::span<const run::GroupId> groups);
 
 }  // namespace culprit::evidence

@@ -45,7 +45,7 @@ Field args_field(const char* key, std::size_t size) {
     case 8:
       return is(key, "CallFrom") ? Field::kCallFrom : Field::kIgnored;
     case 10:
-      return is(key, "Input Dims")   ? Field::kDims
+      return is(key, "Input Dims") || is(key, "Input dims")   ? Field::kDims
              : is(key, "Input type") ? Field::kTypes
              : is(key, "Group size") ? Field::kGroupSize
                                      : Field::kIgnored;
@@ -108,17 +108,25 @@ class Parser {
     failed_at_ = at;
     return nullptr;
   }
+  enum class Role : std::uint8_t { kKey, kValue, kEither };
+
   // p behind the opening quote; returns the closing quote.
-  const char* string(const char* p, bool& escaped) {
+  const char* string(const char* p, Role role, bool& escaped) {
+    const char* from = p;
     for (;;) {
       p = find_string_stop(p);
       if (*p == '"') {
-        if (!kTolerant || ends_string(p + 1)) return p;
+        if (!kTolerant) return p;
+        if (ends_string(p + 1, role)) {
+          // A lost quote must not swallow the next event.
+          return find_event(from, from, p) == p ? p : fail(from);
+        }
         ++p;
       } else if (*p == '\\') {
         if (p + 1 >= end_) return fail(end_);
         escaped = true;
-        p += kTolerant && p[1] == '"' && ends_string(p + 2) && !ends_string(p + 1) ? 1 : 2;
+        p += kTolerant && p[1] == '"' && ends_string(p + 2, role) && !ends_string(p + 1, role) ? 1
+                                                                                               : 2;
       } else {
         if (p >= end_) return fail(p);
         if (!kTolerant || *p == '\n') return fail(p);
@@ -128,9 +136,10 @@ class Parser {
   }
   // Could JSON go on like this behind a closing quote? A key's colon, a comma and the next key or
   // element, or closing brackets.
-  bool ends_string(const char* p) const {
+  bool ends_string(const char* p, Role role) const {
     p = skip_space(p);
-    if (*p == ':') return true;
+    if (*p == ':') return role != Role::kValue;
+    if (role == Role::kKey) return p >= end_;
     if (*p == ',') {
       p = skip_space(p + 1);
       return *p == '"' || *p == '[' || *p == '{' || (*p >= '0' && *p <= '9') || *p == '-' ||
@@ -151,7 +160,7 @@ class Parser {
       const char c = *p;
       if (c == '"') {
         bool escaped = false;
-        p = string(p + 1, escaped);
+        p = string(p + 1, Role::kEither, escaped);
         if (p == nullptr) return nullptr;
         ++p;
       } else if (c == '{' || c == '[') {
@@ -176,7 +185,7 @@ class Parser {
     bool escaped = false;
     std::string_view text;
     if (c == '"') {
-      p = string(p + 1, escaped);
+      p = string(p + 1, Role::kValue, escaped);
       if (p == nullptr) return nullptr;
       text = {from + 1, static_cast<std::size_t>(p - from - 1)};
       ++p;
@@ -230,7 +239,7 @@ class Parser {
         if (*p != '"') return fail(p);
         bool escaped = false;
         const char* key = p + 1;
-        p = string(key, escaped);
+        p = string(key, Role::kKey, escaped);
         if (p == nullptr) return nullptr;
         const std::string_view name(key, static_cast<std::size_t>(p - key));
         p = skip_space(p + 1);

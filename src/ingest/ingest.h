@@ -22,8 +22,8 @@ struct Progress {
 struct Options {
   int threads = 0;                                // 0: as many as the machine has
   std::size_t block_size = std::size_t{1} << 20;  // text per block; tests make it small
-  std::function<bool(const Progress&)>
-      progress;  // called at most 10 times a second; false cancels (Error kInterrupted)
+  std::function<bool(const Progress&)> progress =
+      {};  // called at most 10 times a second; false cancels (Error kInterrupted)
 };
 
 // `path` "-" is standard input. Errors: cannot read, refused by format, not a trace, empty.

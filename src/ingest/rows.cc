@@ -14,20 +14,7 @@ using store::MarkKind;
 using store::StringId;
 using store::ThreadId;
 
-// What an event's category makes of it. Spellings of all eras and vendors: facts on trace formats,
-// sections 5 and 15.
-enum class Kind : std::uint8_t {
-  kOther,
-  kFrame,
-  kOp,
-  kCall,
-  kKernel,
-  kMemcpy,
-  kMemset,
-  kHostMark,
-  kDeviceMark,
-  kSync
-};
+using Kind = RowBuilder::Kind;
 
 struct Category {
   std::string_view name;
@@ -53,7 +40,6 @@ constexpr Category kCategories[] = {
     {"xpu_runtime", Kind::kCall},
     {"xpu_driver", Kind::kCall},
     {"mtia_runtime", Kind::kCall},
-    {"mtia_ccp_events", Kind::kKernel},
     {"glow_runtime", Kind::kCall},
     {"privateuse1_runtime", Kind::kCall},
     {"privateuse1_driver", Kind::kCall},
@@ -186,82 +172,77 @@ void RowBuilder::add_complete(const RawEvent& event, std::int64_t byte, Batch& b
     batch.fault(Fault::kNegativeDuration, byte);
     dur = 0;
   }
-  store::Tables& t = batch.tables;
   if (kind == Kind::kOp && begins(event[Field::kName], "ProfilerStep#"))
     kind = Kind::kHostMark;  // as written in 2021
+  add_row(event, kind, {*begin, *dur}, byte, batch);
+}
+
+void RowBuilder::add_row(const RawEvent& event, Kind kind, Times times, std::int64_t byte,
+                         Batch& batch) {
+  store::Tables& t = batch.tables;
+  const auto name = [&] { return text(event, Field::kName, batch, byte); };
+  const auto common = [&](auto& table, StringId id) {
+    table.begin.push_back(times.begin);
+    table.dur.push_back(times.dur);
+    table.name.push_back(id);
+    table.thread.push_back(thread(event));
+  };
   switch (kind) {
     case Kind::kFrame:
-      t.frames.begin.push_back(*begin);
-      t.frames.dur.push_back(*dur);
-      t.frames.name.push_back(frame_name(event, batch, byte));
-      t.frames.thread.push_back(thread(event));
+      common(t.frames, frame_name(event, batch, byte));
       t.frames.call_from.push_back(text(event, Field::kCallFrom, batch, byte));
       break;
     case Kind::kOp:
-      t.ops.begin.push_back(*begin);
-      t.ops.dur.push_back(*dur);
-      t.ops.name.push_back(text(event, Field::kName, batch, byte));
-      t.ops.thread.push_back(thread(event));
+      common(t.ops, name());
       t.ops.external.push_back(id(event, Field::kExternal, batch, byte));
       t.ops.dims.push_back(text(event, Field::kDims, batch, byte));
       t.ops.types.push_back(text(event, Field::kTypes, batch, byte));
       break;
     case Kind::kCall:
       batch.hip |= begins(event[Field::kName], "hip");
-      t.calls.begin.push_back(*begin);
-      t.calls.dur.push_back(*dur);
-      t.calls.name.push_back(text(event, Field::kName, batch, byte));
-      t.calls.thread.push_back(thread(event));
+      common(t.calls, name());
       t.calls.correlation.push_back(id(event, Field::kCorrelation, batch, byte));
       t.calls.external.push_back(id(event, Field::kExternal, batch, byte));
       break;
     case Kind::kKernel:
-      add_device(event, DeviceKind::kKernel, *begin, *dur, byte, batch);
-      break;
     case Kind::kMemcpy:
-      add_device(event, DeviceKind::kMemcpy, *begin, *dur, byte, batch);
-      break;
     case Kind::kMemset:
-      add_device(event, DeviceKind::kMemset, *begin, *dur, byte, batch);
+      common(t.device, name());
+      add_device_columns(event, kind, byte, batch);
       break;
     case Kind::kHostMark:
     case Kind::kDeviceMark:
-      t.marks.begin.push_back(*begin);
-      t.marks.dur.push_back(*dur);
-      t.marks.name.push_back(text(event, Field::kName, batch, byte));
-      t.marks.thread.push_back(thread(event));
+      common(t.marks, name());
       t.marks.kind.push_back(kind == Kind::kHostMark ? MarkKind::kHost : MarkKind::kDevice);
       break;
     case Kind::kSync:
-      t.syncs.begin.push_back(*begin);
-      t.syncs.dur.push_back(*dur);
-      t.syncs.name.push_back(text(event, Field::kName, batch, byte));
-      t.syncs.thread.push_back(thread(event));
+      common(t.syncs, name());
       break;
     case Kind::kOther:
       break;
   }
 }
 
-void RowBuilder::add_device(const RawEvent& event, DeviceKind kind, Nanos begin, Nanos dur,
-                            std::int64_t byte, Batch& batch) {
+void RowBuilder::add_device_columns(const RawEvent& event, Kind kind, std::int64_t byte,
+                                    Batch& batch) {
   const auto number = [&](Field field, Field fallback) {
     if (event.has(field)) return trailing_number(event[field]);
     return event.has(fallback) ? trailing_number(event[fallback]) : -1;
   };
+  const auto dim3 = [&](Field field) {
+    return event.has(field) ? parse_dim3(event[field]) : store::Dim3{};
+  };
   store::DeviceTable& t = batch.tables.device;
-  t.begin.push_back(begin);
-  t.dur.push_back(dur);
-  t.name.push_back(text(event, Field::kName, batch, byte));
-  t.thread.push_back(thread(event));
   t.device.push_back(number(Field::kDevice, Field::kPid));
   t.stream.push_back(number(Field::kStream, Field::kTid));
   t.correlation.push_back(id(event, Field::kCorrelation, batch, byte));
   t.external.push_back(id(event, Field::kExternal, batch, byte));
-  t.grid.push_back(event.has(Field::kGrid) ? parse_dim3(event[Field::kGrid]) : store::Dim3{});
-  t.block.push_back(event.has(Field::kBlock) ? parse_dim3(event[Field::kBlock]) : store::Dim3{});
+  t.grid.push_back(dim3(Field::kGrid));
+  t.block.push_back(dim3(Field::kBlock));
   t.bytes.push_back(id(event, Field::kBytes, batch, byte));
-  t.kind.push_back(kind);
+  t.kind.push_back(kind == Kind::kKernel   ? DeviceKind::kKernel
+                   : kind == Kind::kMemcpy ? DeviceKind::kMemcpy
+                                           : DeviceKind::kMemset);
   t.collective.push_back(event.has(Field::kCollective) ? add_collective(event, byte, batch) : 0);
 }
 

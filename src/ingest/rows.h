@@ -48,6 +48,20 @@ struct Batch {
 
 class RowBuilder {
  public:
+  // What an event's category makes of it.
+  // The spellings of all eras and vendors: docs/trace-support.md.
+  enum class Kind : std::uint8_t {
+    kOther,
+    kFrame,
+    kOp,
+    kCall,
+    kKernel,
+    kMemcpy,
+    kMemset,
+    kHostMark,
+    kDeviceMark,
+    kSync
+  };
   // Adds one parsed event that begins at `byte` of the text.
   void add(const RawEvent& event, std::int64_t byte, Batch& batch);
   // An event that could not be parsed.
@@ -72,8 +86,11 @@ class RowBuilder {
   store::ThreadId thread(const RawEvent& event);
   std::int64_t id(const RawEvent& event, Field field, Batch& batch, std::int64_t byte);
   void add_complete(const RawEvent& event, std::int64_t byte, Batch& batch);
-  void add_device(const RawEvent& event, store::DeviceKind kind, Nanos begin, Nanos dur,
-                  std::int64_t byte, Batch& batch);
+  struct Times {
+    Nanos begin, dur;
+  };
+  void add_row(const RawEvent& event, Kind kind, Times times, std::int64_t byte, Batch& batch);
+  void add_device_columns(const RawEvent& event, Kind kind, std::int64_t byte, Batch& batch);
   std::uint32_t add_collective(const RawEvent& event, std::int64_t byte, Batch& batch);
 
   store::Strings strings_;

@@ -21,21 +21,30 @@ enum class GridRule : std::uint8_t {
 
 struct KernelInfo {
   Owner kind = Owner::kOtherKernel;
-  std::string short_name;  // "unrolled_elementwise_kernel copy -> bf16"; at most 60 columns, no
-                           // template noise
-  std::string
-      family;  // "aten-elementwise", "cublas", "cutlass", "flashinfer", "triton", "nccl", ...
-  Dtype dtype_out = Dtype::kUnknown;  // ATen copy lambdas name the DESTINATION type
-  Dtype dtype_in = Dtype::kUnknown;   // only where the name really tells
-  bool is_copy = false;               // an ATen copy functor: cast or layout copy
-  bool casts = false;  // LoadWithCast / gpu_kernel_impl<direct_copy...>: input type differs from
-                       // the functor's
-  bool contiguous =
-      true;  // false: strided (elementwise_kernel<128,4> under gpu_kernel_impl[_nocast])
+  // "unrolled_elementwise_kernel copy -> bf16"; at most 60 columns, no template noise.
+  std::string short_name;
+  // "aten-elementwise", "cublas", "cutlass", "flashinfer", "triton", "nccl", ...
+  std::string family;
+
+  // What it writes. ATen copy lambdas name the DESTINATION type.
+  Dtype dtype_out = Dtype::kUnknown;
+  // What it reads, only where the name really tells. Of a GEMM: its narrowest operand.
+  Dtype dtype_in = Dtype::kUnknown;
+  bool is_copy = false;  // an ATen copy functor: cast or layout copy
+  // Rows picked by an index: an embedding lookup or a gather from a pool; only the op tells which.
+  bool is_gather = false;
+  // LoadWithCast / gpu_kernel_impl<direct_copy...>: the input type differs from the functor's.
+  bool casts = false;
+  // false: strided (elementwise_kernel<128,4> under gpu_kernel_impl[_nocast]).
+  bool contiguous = true;
+
   GridRule grid_rule = GridRule::kNone;
-  int threads_per_block =
-      0;  // the name's nt; block.x must agree, else the rule does not hold. 0: not told
-  std::int64_t work_per_block = 0;  // W: elements per block
+  // The name's nt; block.x must agree, else the rule does not hold. 0: not told.
+  int threads_per_block = 0;
+  std::int64_t work_per_block = 0;  // W: elements per block of threads_per_block
+  // > 0: nt is no template argument but a constant of the build (CUDA 128, ROCm 256, CUDA in 2021
+  // 64). A recorded block.x replaces threads_per_block, and W = block.x x work_per_thread.
+  int work_per_thread = 0;
 };
 
 // Kernel names as Kineto, ROCm and Nsight print them. Names longer than 64 KiB are cut before

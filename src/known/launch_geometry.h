@@ -22,8 +22,13 @@ struct Geometry {
   std::array<std::int32_t, 3> block{};
 };
 
+// W, the elements of one block as launched; 0 when the rule is not linear or the block contradicts
+// the name.
+std::int64_t work_of_block(const KernelInfo&, const Geometry&);
 // None when the rule does not invert, the grid was not recorded, or the block contradicts the name.
 std::optional<ElementInterval> elements_from_grid(const KernelInfo&, const Geometry&);
+// Rows of a kernel with one block (in x) per row; none for every other rule.
+std::optional<std::int64_t> rows_from_grid(const KernelInfo&, const Geometry&);
 // The interval's multiples of `divisor`: none = refuted; one = exact (min == max); several =
 // smallest and largest.
 std::optional<ElementInterval> multiples_within(const ElementInterval&, std::int64_t divisor);

@@ -18,34 +18,53 @@ struct Model {
   std::string name;          // "zai-org/GLM-5", or the config's _name_or_path, or its architecture
   std::string architecture;  // "GlmMoeDsaForCausalLM"
   std::int64_t hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0;
-  std::int64_t q_lora_rank = 0, kv_lora_rank = 0, qk_nope_head_dim = 0, qk_rope_head_dim = 0,
-               v_head_dim = 0;  // MLA; 0: none
-  std::int64_t intermediate = 0, moe_intermediate = 0, experts = 0, experts_per_token = 0,
-               shared_experts = 0, first_dense = 0;
-  std::int64_t index_heads = 0, index_head_dim = 0;  // sparse-attention indexer; 0: none
+  // MLA; 0: none.
+  std::int64_t q_lora_rank = 0, kv_lora_rank = 0;
+  std::int64_t qk_nope_head_dim = 0, qk_rope_head_dim = 0, v_head_dim = 0;
+  std::int64_t intermediate = 0, moe_intermediate = 0;
+  std::int64_t experts = 0, experts_per_token = 0, shared_experts = 0, first_dense = 0;
+  // Sparse-attention indexer; 0: none.
+  std::int64_t index_heads = 0, index_head_dim = 0;
   std::int64_t vocab = 0;
+  // Layers by kind where a model mixes them; none: every layer attends, and the first `first_dense`
+  // are dense, the others MoE (if there are experts).
+  std::optional<std::int64_t> attention_layers, dense_layers, moe_layers;
   Dtype weight_dtype = Dtype::kBf16;  // the config's torch_dtype
   std::string quant_algo;  // "NVFP4", "FP8", ""; from hf_quant_config.json or quantization_config
-  std::optional<Dtype> kv_dtype;  // only if a file states it (kv_cache_quant_algo)
+  std::vector<std::string> unquantized;  // module globs that stay in weight_dtype
+  std::optional<Dtype> kv_dtype;         // only if a file states it (kv_cache_quant_algo)
+
   bool is_mla() const { return kv_lora_rank > 0; }
+  std::int64_t attention_count() const { return attention_layers.value_or(layers); }
+  std::int64_t moe_count() const {
+    return moe_layers.value_or(experts > 0 && layers > first_dense ? layers - first_dense : 0);
+  }
+  std::int64_t dense_count() const {
+    return dense_layers.value_or(experts > 0 ? first_dense : layers);
+  }
 };
 
 struct Deployment {
   std::int64_t tp = 1, ep = 1;
+  std::int64_t attention_dp = 1;            // attention is sharded over tp / attention_dp ranks
   std::optional<Dtype> kv_dtype;            // flag or server info; else the model's, else unknown
   std::optional<std::int64_t> pool_tokens;  // max_total_num_tokens
   std::optional<std::int64_t> page_size;
   std::optional<std::int64_t> active_tokens;  // live tokens over all requests
+  std::optional<std::int64_t> batch;          // rows of a decode step
 };
 
 struct Tensor {
-  std::string
-      name;  // "kv_pool", "w13", "w2", "q_a", "q_b", "kv_a", "kv_b", "o_proj", "lm_head", ...
-  std::vector<std::int64_t> shape;  // as one rank holds it
+  // "kv_pool", "w13", "w2", "q_a", "q_b", "kv_a", "kv_b", "o_proj", "lm_head", ... One name may
+  // come twice with shapes that only a fact not given would tell apart (the pool's page size).
+  std::string name;
+  // As one rank holds it, in elements: two FP4 of a byte count two.
+  std::vector<std::int64_t> shape;
   Dtype dtype = Dtype::kUnknown;
   std::int64_t elements = 0;
   std::int64_t per_rank = 1;  // copies per rank (78: one per layer)
   bool follows_pool = false;  // size follows the KV pool, not batch or model
+  bool is_weight = true;      // false: pools, activations, logits
   std::string from;           // how it was computed: "256 experts x 2 x 2048/8 x 6144"
 };
 
@@ -56,8 +75,12 @@ Result<Model> load_model(std::string_view path_or_name);
 // pool tokens, page size.
 Result<Deployment> load_server_info(std::string_view path);
 // Every tensor that a decode step can touch, KV pool first (absent when pool size and kv layout are
-// unknown). Shapes per rank under tp/ep as SGLang and vLLM shard them; see docs for the rules.
-// Elements of MLA pool = (pool_tokens + page) x (kv_lora_rank + qk_rope_head_dim).
+// unknown). Shapes per rank under tp/ep as SGLang and vLLM shard them: heads, intermediate sizes
+// and vocabulary are divided, latent projections, router and indexer are replicated, experts
+// divided by ep and each by tp / ep. Elements of MLA pool = (pool_tokens + page) x (kv_lora_rank +
+// qk_rope_head_dim); a page size not given yields one pool per likely page. Activations only with
+// `batch`. Shapes that would overflow are left out. Source: SGLang memory_pool.py, deepseek_v2.py,
+// Hugging Face modeling files.
 std::vector<Tensor> tensors(const Model&, const Deployment&);
 // Length of one KV row in elements (MLA: kv_lora_rank + qk_rope_head_dim; GQA: per-rank kv heads x
 // head_dim); 0 unknown.

@@ -2,25 +2,30 @@
 // words for people live here; figures come from Evidence and Verdict only.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+#include "base/text.h"
 #include "verdict/verdict.h"
 
 namespace culprit::report {
 
 // Everything that was found out about one input. Pointers are null where the work ended earlier
-// (unusable input).
+// (unusable input), and `failure` then says why.
 struct Answer {
+  std::string path;  // as the user gave it; "-" is standard input
   const store::TraceInfo* info = nullptr;
   store::Notes notes;  // of reading and of building the run
   const run::Run* run = nullptr;
   const evidence::Evidence* evidence = nullptr;
   const verdict::Verdict* verdict = nullptr;
+  std::optional<Error> failure = {};
   bool usable() const { return run != nullptr && evidence != nullptr && verdict != nullptr; }
 };
 
-enum class TimeUnit : std::uint8_t { kAuto, kNs, kUs, kMs, kS };
+using text::TimeUnit;
 struct TextOptions {
   int width = 80;
   bool color = false;
@@ -29,11 +34,21 @@ struct TextOptions {
   TimeUnit unit = TimeUnit::kAuto;
 };
 
-std::string render_text(const Answer& answer,
-                        const TextOptions& options);  // the one-screen verdict
-std::string render_json(const Answer& answer);  // the whole document, pretty, newline at the end
-// One table of the commands steps, budget, kernels, layers, ops, sources, gaps.
+// The one-screen verdict: at most 40 lines unless `all`; every line at most `width` columns.
+std::string render_text(const Answer& answer, const TextOptions& options);
+
+// One table of the commands steps, budget, kernels, layers, ops, sources, gaps. The longest rows
+// first, 20 unless `all`. Empty where the answer is not usable.
 enum class Table : std::uint8_t { kSteps, kBudget, kKernels, kLayers, kOps, kSources, kGaps };
+std::string_view table_name(Table table);  // "steps"
 std::string render_table(const Answer& answer, Table table, const TextOptions& options);
+
+// The whole document, pretty, newline at the end; also for input that is not usable. With `table`,
+// a member "table" holds that table's rows, all of them.
+std::string render_json(const Answer& answer, std::optional<Table> table = std::nullopt);
+
+// The note that stands for a failure in an answer: severity unusable, code Error::note_code or, in
+// its absence, "cannot-read" or "unsupported".
+store::Note note_of(const Error& error);
 
 }  // namespace culprit::report

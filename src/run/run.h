@@ -69,7 +69,8 @@ struct Step {
   std::int64_t first = 0,
                last = 0;     // activities[first, last): those that begin inside [begin, end)
   bool used = false;         // counts in the means
-  std::string why_excluded;  // "partial", "outlier", "incomplete", "other-kind"; empty when used
+  std::string why_excluded;  // "partial", "outlier", "incomplete", "other-kind", "not-selected" (by
+                             // --steps); empty when used
   Nanos length() const { return end - begin; }
 };
 
@@ -90,6 +91,16 @@ struct Source {
   friend bool operator==(const Source&, const Source&) = default;
 };
 
+// A device with activities in the file; ids are unique only within a rank label.
+struct Device {
+  store::StringId rank;  // "[TP00]" of a merged file; else the empty string
+  std::int32_t id = 0;
+  std::int64_t activities = 0;
+  Nanos kernel_time = 0;  // sum of recorded durations
+};
+// Most kernel time first: build() takes the first unless told otherwise.
+std::vector<Device> devices_of(const store::Trace& trace);
+
 struct Run {
   const store::Trace* trace = nullptr;  // outlives the Run
   std::vector<Activity> activities;     // of the chosen device (see `device`)
@@ -99,6 +110,7 @@ struct Run {
   StepsHow how = StepsHow::kWholeTrace;
   Layers layers;
   std::int32_t device = 0;             // id of the device the figures are about
+  store::StringId rank;                // its rank label in a merged file; else the empty string
   std::optional<known::GpuMatch> gpu;  // table row of that device
   known::DeviceProperties properties;
   store::Span device_span;  // first begin to last end of an activity
@@ -109,18 +121,24 @@ struct Run {
       call_frame;  // per call: innermost Python frame around it; empty without frames
   std::vector<store::OpRow> call_op;  // per call: innermost operator around it
   std::int64_t kernels_without_launch = 0, launches_without_activity = 0;
-  store::Notes notes;  // added to the trace's own
+  std::vector<store::CallRow>
+      graphs_without_kernels;  // graph launches whose kernels are not in the
+                               // file, in trace order
+  store::Notes notes;          // added to the trace's own
 };
 
 struct Options {
-  std::optional<std::pair<std::int64_t, std::int64_t>>
-      steps;  // --steps A..B over steps of the main kind, inclusive
-  std::optional<std::int64_t>
-      config_layers;  // the model's layer count; evidence from calls beats it
-  std::string gpu;    // --gpu NAME; beats the trace's device name
-  int threads = 0;    // 0: all
+  // --steps A..B over the steps of the main kind, inclusive, counted from 0
+  std::optional<std::pair<std::int64_t, std::int64_t>> steps = {};
+  // the model's layer count; evidence from calls beats it
+  std::optional<std::int64_t> config_layers = {};
+  std::string gpu = {};    // --gpu NAME; beats the trace's device name
+  std::size_t device = 0;  // index into devices_of(trace)
+  int threads = 0;         // 0: all
 };
 
+// Errors: kUnusable with note_code no-device-activity, capture-trace, kernels-missing or
+// ranks-inseparable; kUsage for steps, a GPU or a device that do not exist.
 Result<Run> build(const store::Trace& trace, const Options& options);
 
 // Operators from the outermost to the innermost around `op`, by name.

@@ -1,0 +1,156 @@
+// One trace in, one answer out: load -> build -> measure -> judge -> render. Whatever ends the work
+// early still gives a JSON document where one was asked for, unless the command line was wrong.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/output_file.h"
+#include "cli/run_command.h"
+#include "ingest/ingest.h"
+#include "report/note_guide.h"
+#include "report/report.h"
+
+namespace culprit::cli {
+namespace {
+
+std::optional<report::Table> table_of(const Command& command) {
+  for (int t = 0; t <= static_cast<int>(report::Table::kGaps); ++t) {
+    const auto table = static_cast<report::Table>(t);
+    if (command.id == CommandId::kTable && report::table_name(table) == command.name) return table;
+  }
+  return std::nullopt;
+}
+
+// What flags and files add to the trace. Read first: a wrong name must not cost a long read.
+Result<evidence::Knowledge> gather_knowledge(const Settings& settings) {
+  evidence::Knowledge known;
+  if (!settings.model.empty()) {
+    TRY(known.model, known::load_model(settings.model));
+    std::error_code failed;
+    known.model_source = std::filesystem::exists(settings.model, failed) ? "config" : "table";
+  }
+  if (!settings.server_info.empty()) {
+    TRY(known.deployment, known::load_server_info(settings.server_info));
+  }
+  if (!settings.gpu.empty()) {
+    TRY([[maybe_unused]] const known::Gpu gpu, known::find_gpu(settings.gpu));
+  }
+  known::Deployment& deployment = known.deployment;
+  deployment.tp = settings.tp.value_or(deployment.tp);
+  if (settings.kv_dtype) deployment.kv_dtype = settings.kv_dtype;
+  if (settings.pool_tokens) deployment.pool_tokens = settings.pool_tokens;
+  if (settings.active_tokens) deployment.active_tokens = settings.active_tokens;
+  known.kv_dtype_from_flag = settings.kv_dtype.has_value();
+  known.tpot_ms = settings.tpot_ms;
+  return known;
+}
+
+ingest::Options reading(const Settings& settings, Console& console) {
+  ingest::Options options;
+  options.threads = settings.threads;
+  options.progress = [&console](const ingest::Progress& progress) {
+    console.show_reading(progress.bytes_done, progress.bytes_total);
+    return true;
+  };
+  return options;
+}
+
+run::Options building(const Settings& settings, const evidence::Knowledge& known) {
+  run::Options options;
+  options.steps = settings.steps;
+  options.gpu = settings.gpu;
+  options.threads = settings.threads;
+  if (known.model && known.model->layers > 0) options.config_layers = known.model->layers;
+  return options;
+}
+
+// The document to a file or stdout, the text to stdout.
+Outcome deliver(const Settings& settings, Console& console, const report::Answer& answer) {
+  const std::optional<report::Table> table = table_of(*settings.command);
+  if (settings.json) {
+    const std::string document = report::render_json(answer, table);
+    if (settings.json_file.empty()) return console.answer(document);
+    const Status written = write_answer_file(settings.json_file, document);
+    if (!written.ok()) return console.fail(written.error());
+  }
+  if (!answer.usable()) return Outcome::kAnswered;
+  return console.answer(table ? report::render_table(answer, *table, console.text_options())
+                              : report::render_text(answer, console.text_options()));
+}
+
+// No verdict: the reason on stderr, and the document if one was asked for.
+Outcome refuse(const Settings& settings, Console& console, report::Answer& answer,
+               const Error& error) {
+  const Outcome outcome = console.fail(error);
+  if (error.code == Error::Code::kUsage || outcome == Outcome::kInterrupted || !settings.json) {
+    return outcome;
+  }
+  answer.run = nullptr;
+  answer.failure = error;
+  deliver(settings, console, answer);
+  return outcome;
+}
+
+// Damage of the input: a warning each, and under --strict the end.
+Status weigh_damage(const Settings& settings, Console& console, const report::Answer& answer) {
+  std::string codes, first;
+  for (const store::Note& note : answer.notes.all()) {
+    if (!report::is_damage(note)) continue;
+    console.warn(note.message, note.code);
+    codes += (codes.empty() ? "" : ", ") + note.code;
+    if (first.empty()) first = note.code;
+  }
+  if (!settings.strict || codes.empty()) return Ok{};
+  return Error{.code = Error::Code::kUnusable,
+               .what = fmt::format("damaged, and refused by --strict: {}", codes),
+               .where = answer.path,
+               .hint = "without --strict the answer is given, with these notes",
+               .note_code = first};
+}
+
+}  // namespace
+
+Outcome diagnose(const Settings& settings, Console& console) {
+  report::Answer answer;
+  answer.path = settings.words.front();
+
+  if (!settings.json_file.empty()) {
+    const Status allowed = may_write_answer(settings.json_file);
+    if (!allowed.ok()) return console.fail(allowed.error());
+  }
+  Result<evidence::Knowledge> known = gather_knowledge(settings);
+  if (!known.ok()) return console.fail(known.error());
+  const Status input = check_input(answer.path);
+  if (!input.ok()) return refuse(settings, console, answer, input.error());
+
+  const auto trace = ingest::load(answer.path, reading(settings, console));
+  console.stage_done("read");
+  if (!trace.ok()) return refuse(settings, console, answer, trace.error());
+  answer.info = &(*trace)->info;
+  answer.notes = (*trace)->notes;
+
+  const Result<run::Run> run = run::build(**trace, building(settings, *known));
+  console.stage_done("build");
+  if (!run.ok()) return refuse(settings, console, answer, run.error());
+  answer.run = &*run;
+  answer.notes.merge(run->notes);
+  const Status damage = weigh_damage(settings, console, answer);
+  if (!damage.ok()) return refuse(settings, console, answer, damage.error());
+
+  evidence::Evidence evidence = evidence::measure(*run, *std::move(known));
+  answer.evidence = &evidence;
+  console.stage_done("measure");
+
+  const verdict::Verdict verdict = verdict::judge(evidence);
+  answer.verdict = &verdict;
+  console.stage_done("judge");
+
+  const Outcome outcome = deliver(settings, console, answer);
+  console.stage_done("render");
+  return outcome;
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,88 @@
+#include "cli/commands.h"
+
+#include <algorithm>
+
+namespace culprit::cli {
+namespace {
+
+using enum CommandId;
+
+constexpr Command kCommands[] = {
+    {kDiagnose, "diagnose", "TRACE", "why is a step this slow, and what would a fix buy (default)",
+     "Finds the steps, gives every nanosecond of a step an owner, names the suspects with the "
+     "evidence against each, rules out the rest with the number that clears them, and bounds what "
+     "a "
+     "fix would gain. The word `diagnose` may be left out.",
+     "culprit rank0.trace.json.gz --model zai-org/GLM-5 --tp 8", kToDiagnose},
+    {kTable, "steps", "TRACE", "every step: kind, batch, length, whether it counts",
+     "Steps in time order. The index is the one that --steps takes. Steps that are cut off, far "
+     "longer than the rest or of another kind do not count in the means; the reason is shown.",
+     "culprit steps rank0.trace.json.gz --all", kToTables},
+    {kTable, "budget", "TRACE", "where a step goes: owners that add up to its wall time",
+     "Every nanosecond of the mean step has one owner: a kind of kernel, a reason for idling, or "
+     "`unexplained`. The rows add up to the step exactly.",
+     "culprit budget rank0.trace.json.gz --time-unit us", kToTables},
+    {kTable, "kernels", "TRACE", "kernels by time per step, with bandwidth and share of peak",
+     "One row for each kernel name and launch geometry. Bandwidth is bytes read and written over "
+     "the kernel's time, where the bytes are known; a dash says that they are not.",
+     "culprit kernels rank0.trace.json.gz --width 140", kToTables},
+    {kTable, "layers", "TRACE", "what one layer of the model costs",
+     "Kernels by how often they run in a layer, told by their calls per step and the number of "
+     "layers.",
+     "culprit layers rank0.trace.json.gz", kToTables},
+    {kTable, "ops", "TRACE", "device time by framework operator",
+     "Device time of each innermost operator around the launch. Replays of a graph have no "
+     "operator; their time is the row `(none recorded)`.",
+     "culprit ops rank0.trace.json.gz", kToTables},
+    {kTable, "sources", "TRACE", "device time by line of code",
+     "Device time of each line of user code that led to the launch; needs a trace with Python "
+     "stacks. `exact` is the line of the call, `function` the first line of its function.",
+     "culprit sources rank0.trace.json.gz", kToTables},
+    {kTable, "gaps", "TRACE", "when the device idles, for how long, and what ended it",
+     "Idle times of the device inside the steps that count, longest first, each with its owner: "
+     "the host launched late, waited, worked, or stood still.",
+     "culprit gaps rank0.trace.json.gz --all", kToTables},
+    {kList, "list", "suspects|gpus|models|formats|notes", "what culprit knows",
+     "suspects: what it looks for; gpus and models: the tables behind --gpu and --model; formats: "
+     "what it reads, and what to do about the rest; notes: every code of a data-quality note.",
+     "culprit list formats", kToList},
+    {kForge, "forge", "RECIPE -o FILE ...", "write a trace of a described run",
+     "Makes traces with known faults, at any size. `culprit forge --help` explains it.",
+     "culprit forge --list", 0},
+    {kHelp, "help", "[COMMAND]", "this help, or that of one command", "", "culprit help kernels",
+     kToAll},
+    {kLater, "comm", "", "", "", "", 0},
+    {kLater, "memory", "", "", "", "", 0},
+    {kLater, "explain", "", "", "", "", 0},
+    {kLater, "whatif", "", "", "", "", 0},
+    {kLater, "floor", "", "", "", "", 0},
+    {kLater, "compare", "", "", "", "", 0},
+    {kLater, "sql", "", "", "", "", 0},
+    {kLater, "slice", "", "", "", "", 0},
+    {kLater, "capture", "", "", "", "", 0},
+    {kLater, "fleet", "", "", "", "", 0},
+    {kLater, "mcp", "", "", "", "", 0},
+    {kLater, "lab", "", "", "", "", 0},
+};
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+const Command* find_command(std::string_view name) {
+  const auto* at = std::find_if(std::begin(kCommands), std::end(kCommands),
+                                [name](const Command& command) { return command.name == name; });
+  return at == std::end(kCommands) ? nullptr : at;
+}
+
+const Command& default_command() { return kCommands[0]; }
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) {
+    if (command.id != kLater) names.emplace_back(command.name);
+  }
+  return names;
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,196 @@
+#include "cli/flags.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "cli/commands.h"
+
+namespace culprit::cli {
+namespace {
+
+using enum Takes;
+
+template <class Number>
+std::optional<Number> number(std::string_view text) {
+  Number n{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return n;
+}
+
+bool set_positive(std::optional<std::int64_t>& target, std::string_view text) {
+  target = number<std::int64_t>(text);
+  return target && *target > 0;
+}
+
+bool set_kv_dtype(Settings& settings, std::string_view text) {
+  if (text == "auto") {
+    settings.kv_dtype.reset();
+    return true;
+  }
+  const known::Dtype dtype = known::dtype_from_config(text);
+  settings.kv_dtype = dtype;
+  return dtype != known::Dtype::kUnknown;
+}
+
+bool set_tpot(Settings& settings, std::string_view text) {
+  settings.tpot_ms = number<double>(text);
+  return settings.tpot_ms && std::isfinite(*settings.tpot_ms) && *settings.tpot_ms > 0;
+}
+
+bool set_steps(Settings& settings, std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return false;
+  const auto first = number<std::int64_t>(text.substr(0, dots));
+  const auto last = number<std::int64_t>(text.substr(dots + 2));
+  if (!first || !last || *first < 0 || *last < *first) return false;
+  settings.steps = {*first, *last};
+  return true;
+}
+
+bool set_threads(Settings& settings, std::string_view text) {
+  constexpr int kMostThreads = 1024;
+  const auto n = number<int>(text);
+  settings.threads = n.value_or(0);
+  return n && *n >= 0 && *n <= kMostThreads;
+}
+
+bool set_width(Settings& settings, std::string_view text) {
+  settings.width = number<int>(text);
+  return settings.width && *settings.width >= term::kMinWidth && *settings.width <= term::kMaxWidth;
+}
+
+bool set_color(Settings& settings, std::string_view text) {
+  if (text == "auto") settings.color = term::ColorWhen::kAuto;
+  if (text == "always") settings.color = term::ColorWhen::kAlways;
+  if (text == "never") settings.color = term::ColorWhen::kNever;
+  return text == "auto" || text == "always" || text == "never";
+}
+
+bool set_unit(Settings& settings, std::string_view text) {
+  constexpr std::string_view kUnits[] = {"auto", "ns", "us", "ms", "s"};
+  const auto* at = std::find(std::begin(kUnits), std::end(kUnits), text);
+  if (at == std::end(kUnits)) return false;
+  settings.unit = static_cast<text::TimeUnit>(at - std::begin(kUnits));
+  return true;
+}
+
+bool set_text(std::string& target, std::string_view text) {
+  target = text;
+  return !text.empty();
+}
+
+constexpr Flag kFlags[] = {
+    {"json", "", kOptionalValue, "FILE", "the answer as one JSON document",
+     "Alone: the document goes to stdout in place of the text. With FILE: the text goes to stdout "
+     "and the document to FILE, whole or not at all; a file that is no answer of culprit is not "
+     "overwritten. The next word is FILE only if the trace is given as well; --json=FILE is always "
+     "clear.",
+     "a file name to write to", kToAnalysis,
+     [](Settings& s, std::string_view v) {
+       s.json = true;
+       s.json_file = v == "-" ? std::string_view() : v;
+       return true;
+     }},
+    {"model", "", kValue, "CONFIG|NAME", "the model: its config.json, a folder with one, or a name",
+     "Kernels' element counts are held against every tensor of the model on one rank. "
+     "`culprit list models` has the names. What the trace tells is used first.",
+     "a config.json, a folder that holds one, or a name of `culprit list models`", kToAnalysis,
+     [](Settings& s, std::string_view v) { return set_text(s.model, v); }},
+    {"server-info", "", kValue, "FILE", "the server's own account of its deployment",
+     "JSON of SGLang's /get_server_info (or /server_info) or of vLLM: parallelism, KV dtype, pool "
+     "size and page size are taken from it. Flags beat it.",
+     "a JSON file saved from the server", kToAnalysis,
+     [](Settings& s, std::string_view v) { return set_text(s.server_info, v); }},
+    {"gpu", "", kValue, "NAME", "the GPU whose peaks are used, whatever the trace says",
+     "For traces whose device name is empty, unknown or a slice of a GPU. `culprit list gpus` has "
+     "the names.",
+     "a name of `culprit list gpus`", kToAnalysis,
+     [](Settings& s, std::string_view v) { return set_text(s.gpu, v); }},
+    {"tp", "", kValue, "N", "tensor-parallel size of the run",
+     "Divides the model's tensors over ranks. Server info and config say it too; this beats them.",
+     "a whole number, 1 or more", kToAnalysis,
+     [](Settings& s, std::string_view v) { return set_positive(s.tp, v); }},
+    {"kv-dtype", "", kValue, "T", "element type of the KV cache",
+     "fp8_e4m3, fp8_e5m2, bf16, fp16, ... as the server's flag names it; auto leaves it to the "
+     "model's files.",
+     "auto, bf16, fp16, fp8_e4m3, fp8_e5m2 or fp4", kToAnalysis, set_kv_dtype},
+    {"pool-tokens", "", kValue, "N", "tokens that the KV pool holds on one rank",
+     "SGLang's max_total_num_tokens. With it the pool's size is known, not inferred.",
+     "a whole number of tokens, 1 or more", kToAnalysis,
+     [](Settings& s, std::string_view v) { return set_positive(s.pool_tokens, v); }},
+    {"active-tokens", "", kValue, "N", "tokens alive in the pool while the trace was taken",
+     "Over all requests. Says how small a part of the pool a step needs.",
+     "a whole number of tokens, 1 or more", kToAnalysis,
+     [](Settings& s, std::string_view v) { return set_positive(s.active_tokens, v); }},
+    {"tpot", "", kValue, "MS", "step time without a profiler, in milliseconds",
+     "Profilers slow the host down. With the time per output token as measured without one, host "
+     "times can be calibrated.",
+     "milliseconds, more than 0", kToAnalysis, set_tpot},
+    {"steps", "", kValue, "A..B", "use these steps only, both ends included",
+     "Indices of `culprit steps`, from 0, over steps of the main kind. Outliers among them count.",
+     "two indices: --steps 5..24", kToAnalysis, set_steps},
+    {"all", "", kNothing, "", "every row, every note, every suspect",
+     "Lifts the limit of one screen, and of 20 rows in tables.", "", kToAnalysis,
+     [](Settings& s, std::string_view) { return s.all = true; }},
+    {"strict", "", kNothing, "", "a damaged trace is no answer: exit 2",
+     "A trace that is broken, or from which something is missing, is a warning; with this flag it "
+     "ends the run. `culprit list notes` says what counts as damage.",
+     "", kToAnalysis, [](Settings& s, std::string_view) { return s.strict = true; }},
+    {"quiet", "", kNothing, "", "no warnings and no progress on stderr; errors still are",
+     "Notes stay in the answer itself.", "", kToAnalysis,
+     [](Settings& s, std::string_view) { return s.quiet = true; }},
+    {"verbose", "v", kNothing, "", "time of each stage on stderr",
+     "One line per stage: reading, building the run, measuring, judging, rendering.", "",
+     kToAnalysis, [](Settings& s, std::string_view) { return s.verbose = true; }},
+    {"threads", "", kValue, "N", "threads to use; 0 is one per core",
+     "The answer is the same for any number.", "a whole number from 0 to 1024", kToAnalysis,
+     set_threads},
+    {"color", "", kValue, "WHEN", "auto, always or never",
+     "auto: on a terminal, unless NO_COLOR is set or TERM is dumb; CLICOLOR_FORCE and FORCE_COLOR "
+     "turn it on. Colour only repeats what the words say.",
+     "auto, always or never", kToAll, set_color},
+    {"time-unit", "", kValue, "U", "auto, ns, us, ms or s",
+     "Pins the unit of every time in text. JSON always has nanoseconds.", "auto, ns, us, ms or s",
+     kToAnalysis, set_unit},
+    {"width", "", kValue, "N", "columns of the text",
+     "Default: the terminal's width, or 80 where there is none.", "a whole number from 40 to 400",
+     kToAll, set_width},
+    {"help", "h", kNothing, "", "-h: this page; --help: with explanations",
+     "After a command: that command's page.", "", kToAll, nullptr},
+    {"version", "", kNothing, "", "the version", "", "", kToAll,
+     [](Settings& s, std::string_view) { return s.version = true; }},
+    {"html", "", kOptionalValue, "FILE", "", "", "", kToAnalysis, nullptr},
+    {"markdown", "", kOptionalValue, "FILE", "", "", "", kToAnalysis, nullptr},
+    {"mapping", "", kOptionalValue, "TRACE", "", "", "", kToAnalysis, nullptr},
+    {"redact", "", kNothing, "", "", "", "", kToAnalysis, nullptr},
+};
+
+}  // namespace
+
+std::span<const Flag> flags() { return kFlags; }
+
+const Flag* find_flag(std::string_view name) {
+  const auto* at = std::find_if(std::begin(kFlags), std::end(kFlags),
+                                [name](const Flag& flag) { return flag.name == name; });
+  return at == std::end(kFlags) ? nullptr : at;
+}
+
+const Flag* find_short_flag(std::string_view short_name) {
+  const auto* at = std::find_if(std::begin(kFlags), std::end(kFlags), [&](const Flag& flag) {
+    return !flag.short_name.empty() && flag.short_name == short_name;
+  });
+  return at == std::end(kFlags) ? nullptr : at;
+}
+
+std::vector<std::string> flag_names() {
+  std::vector<std::string> names;
+  for (const Flag& flag : kFlags) {
+    if (!flag.help.empty()) names.push_back("--" + std::string(flag.name));
+  }
+  return names;
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,79 @@
+#include "cli/input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "base/near.h"
+#include "base/version.h"
+#include "cli/commands.h"
+
+namespace culprit::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Names of what lies in `folder`, sorted; of a folder with very many entries, some.
+std::vector<std::string> names_in(const fs::path& folder) {
+  constexpr std::size_t kMost = 4096;
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    names.push_back(it->path().filename().string());
+    if (names.size() == kMost) break;
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Error missing(const std::string& path) {
+  const fs::path as_path(path);
+  const fs::path folder = as_path.has_parent_path() ? as_path.parent_path() : fs::path(".");
+  std::vector<std::string> candidates = names_in(folder);
+  if (!as_path.has_parent_path()) {
+    for (std::string& name : command_names()) candidates.push_back(std::move(name));
+  }
+  std::error_code failed;
+  const std::string otherwise = fs::is_directory(folder, failed)
+                                    ? std::string("check the path")
+                                    : fmt::format("there is no folder {}", folder.string());
+  return {.code = Error::Code::kCannotRead,
+          .what = "no such file",
+          .where = path,
+          .hint = did_you_mean(as_path.filename().string(), candidates, otherwise),
+          .note_code = "cannot-read"};
+}
+
+Error folder_given(const std::string& path) {
+  std::string traces;
+  int count = 0;
+  for (const std::string& name : names_in(path)) {
+    const bool like_a_trace = name.find(".json") != std::string::npos;
+    if (!like_a_trace) continue;
+    if (++count <= 3) traces += (traces.empty() ? "" : ", ") + name;
+  }
+  if (count > 3) traces += fmt::format(" and {} more", count - 3);
+  return {.code = Error::Code::kUsage,
+          .what = fmt::format("is a folder; reading every trace of one is not in this version ({})",
+                              version()),
+          .where = path,
+          .hint = traces.empty() ? std::string("give one trace file")
+                                 : "give one of its files: " + traces,
+          .note_code = {}};
+}
+
+}  // namespace
+
+Status check_input(const std::string& path) {
+  if (path == "-") return Ok{};
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (status.type() == fs::file_type::not_found) return missing(path);
+  if (fs::is_directory(status)) return folder_given(path);
+  return Ok{};
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,14 @@
+// Input: what is wrong with a path before anything is read, and what the user may have meant.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace culprit::cli {
+
+// Ok for "-" and for anything that can be opened. kCannotRead for what does not exist, naming near
+// files of that folder (or a near command); kUsage for a folder, naming files in it.
+Status check_input(const std::string& path);
+
+}  // namespace culprit::cli

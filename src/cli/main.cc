@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/near.h"
+#include "base/version.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/output_file.h"
+#include "cli/parse.h"
+#include "cli/run_command.h"
+
+namespace culprit::cli {
+namespace {
+
+constexpr int kInterrupted = 130;
+
+// Nothing is worth finishing for a user who has given up: leave at once, and no half file behind.
+extern "C" void leave_at_once(int) {
+  remove_partial_file();
+  _exit(kInterrupted);
+}
+
+Outcome forge(const Settings& settings, Console& console, const Beside& beside) {
+  if (beside.forge == nullptr) {
+    return console.fail({.code = Error::Code::kUsage,
+                         .what = "forge is not part of this build",
+                         .where = {},
+                         .hint = {},
+                         .note_code = {}});
+  }
+  const std::vector<std::string_view> args(settings.words.begin(), settings.words.end());
+  return beside.forge(args, stdout, stderr) == 0 ? Outcome::kAnswered : Outcome::kNotAnswered;
+}
+
+Outcome help(const Settings& settings, Console& console, const Beside& beside) {
+  const bool about_help = settings.command->id == CommandId::kHelp;
+  const Help how = settings.help == Help::kNone ? Help::kLong : settings.help;
+  if (!about_help) return console.answer(command_help(*settings.command, how, console.width()));
+  if (settings.words.empty()) return console.answer(help_text(how, console.width()));
+  const std::string& word = settings.words.front();
+  const Command* command = find_command(word);
+  if (command == nullptr || command->id == CommandId::kLater) {
+    return console.fail({.code = Error::Code::kUsage,
+                         .what = command ? fmt::format("the command \"{}\" is not in this version "
+                                                       "({})",
+                                                       word, version())
+                                         : fmt::format("there is no command \"{}\"", word),
+                         .where = {},
+                         .hint = did_you_mean(word, command_names(), "`culprit help` lists them"),
+                         .note_code = {}});
+  }
+  if (command->id == CommandId::kForge && beside.forge != nullptr) {
+    constexpr std::array<std::string_view, 1> args{"--help"};
+    return beside.forge(args, stdout, stderr) == 0 ? Outcome::kAnswered : Outcome::kNotAnswered;
+  }
+  return console.answer(command_help(*command, how, console.width()));
+}
+
+Outcome dispatch(const Settings& settings, Console& console, const Beside& beside) {
+  if (settings.version) return console.answer(fmt::format("culprit {}\n", version()));
+  if (settings.help != Help::kNone) return help(settings, console, beside);
+  switch (settings.command->id) {
+    case CommandId::kDiagnose:
+    case CommandId::kTable:
+      std::signal(SIGINT, leave_at_once);
+      return diagnose(settings, console);
+    case CommandId::kList:
+      return list(settings, console);
+    case CommandId::kForge:
+      return forge(settings, console, beside);
+    case CommandId::kHelp:
+      return help(settings, console, beside);
+    case CommandId::kLater:
+      break;
+  }
+  return Outcome::kNotAnswered;
+}
+
+Outcome run(std::span<const std::string_view> args, const Beside& beside) {
+  const Settings none;
+  Console console(none);
+  if (args.empty()) {
+    console.say(usage_text());
+    return Outcome::kNotAnswered;
+  }
+  const Result<Settings> settings = parse(args);
+  if (!settings.ok()) return console.fail(settings.error());
+  Console chosen(*settings);
+  return dispatch(*settings, chosen, beside);
+}
+
+}  // namespace
+
+int main(int argc, char** argv, const Beside& beside) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is seen as EPIPE, and is no failure
+  const std::vector<std::string_view> args(argv + std::min(argc, 1), argv + argc);
+  const Outcome outcome = run(args, beside);
+  return outcome == Outcome::kAnswered      ? 0
+         : outcome == Outcome::kGateFailed  ? 1
+         : outcome == Outcome::kNotAnswered ? 2
+                                            : kInterrupted;
+}
+
+}  // namespace culprit::cli

@@ -1,0 +1,188 @@
+#include "cli/parse.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/near.h"
+#include "base/version.h"
+#include "cli/commands.h"
+#include "cli/flags.h"
+
+namespace culprit::cli {
+namespace {
+
+Error usage(std::string what, std::string hint) {
+  return {.code = Error::Code::kUsage,
+          .what = std::move(what),
+          .where = {},
+          .hint = std::move(hint),
+          .note_code = {}};
+}
+
+Error not_in_this_version(std::string_view word) {
+  return usage(fmt::format("{} is not in this version ({})", word, version()),
+               "`culprit help` lists what is");
+}
+
+std::string given_as(const Flag& flag) {
+  std::string out = "--" + std::string(flag.name);
+  if (flag.takes == Takes::kValue) out += " " + std::string(flag.value);
+  return out;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::span<const std::string_view> args) : args_(args) {}
+
+  Result<Settings> run() {
+    for (; next_ < args_.size(); ++next_) {
+      const std::string_view arg = args_[next_];
+      const bool is_flag = !only_words_ && arg.size() > 1 && arg.starts_with('-');
+      Status status = Ok{};
+      if (!is_flag) {
+        status = take_word(arg);
+      } else if (arg == "--") {
+        only_words_ = true;
+      } else {
+        status = take_flag(arg);
+      }
+      if (!status.ok()) return status.error();
+      if (settings_.command != nullptr && settings_.command->id == CommandId::kForge) {
+        for (++next_; next_ < args_.size(); ++next_) settings_.words.emplace_back(args_[next_]);
+        return settings_;
+      }
+    }
+    return finish();
+  }
+
+ private:
+  Status take_word(std::string_view word) {
+    if (!settings_.command && settings_.words.empty() && !only_words_) {
+      if (const Command* command = find_command(word)) {
+        if (command->id == CommandId::kLater) {
+          return not_in_this_version(fmt::format("the command \"{}\"", word));
+        }
+        settings_.command = command;
+        return Ok{};
+      }
+    }
+    settings_.words.emplace_back(word);
+    return Ok{};
+  }
+
+  Status take_flag(std::string_view arg) {
+    const bool is_long = arg.starts_with("--");
+    const std::size_t equals = is_long ? arg.find('=') : std::string_view::npos;
+    const std::string_view name = arg.substr(0, equals).substr(is_long ? 2 : 1);
+    const Flag* flag = is_long ? find_flag(name) : find_short_flag(name);
+    if (flag == nullptr) {
+      return usage(fmt::format("unknown flag \"{}\"", arg.substr(0, equals)),
+                   did_you_mean(arg.substr(0, equals), flag_names(), "`culprit -h` lists them"));
+    }
+    if (flag->name == "help") {
+      settings_.help = is_long ? Help::kLong : Help::kShort;
+      return Ok{};
+    }
+    if (flag->set == nullptr) return not_in_this_version("--" + std::string(name));
+    used_.push_back(flag);
+    std::optional<std::string_view> value;
+    if (equals != std::string_view::npos) value = arg.substr(equals + 1);
+    return take_value(*flag, value);
+  }
+
+  Status take_value(const Flag& flag, std::optional<std::string_view> value) {
+    if (flag.takes == Takes::kNothing && value) {
+      return usage(fmt::format("--{} takes no value", flag.name), given_as(flag));
+    }
+    const bool more = next_ + 1 < args_.size();
+    const std::string_view following = more ? args_[next_ + 1] : std::string_view();
+    const bool is_word = more && (following == "-" || !following.starts_with('-'));
+    if (flag.takes == Takes::kValue && !value) {
+      if (!is_word) {
+        return usage(fmt::format("--{} needs a value", flag.name),
+                     fmt::format("{}: {}", given_as(flag), flag.hint));
+      }
+      value = following;
+      ++next_;
+    }
+    if (flag.takes == Takes::kOptionalValue && !value && is_word) {
+      // Whether this word is the value is known when all words are: see finish().
+      const bool is_command = !settings_.command && settings_.words.empty() &&
+                              maybe_value_.empty() && find_command(following) != nullptr;
+      if (!is_command) {
+        maybe_value_ = following;
+        maybe_flag_ = &flag;
+        ++next_;
+      }
+    }
+    if (!flag.set(settings_, value.value_or(std::string_view()))) {
+      return usage(fmt::format("--{}: \"{}\" is not right", flag.name, value.value_or("")),
+                   fmt::format("{}: {}", given_as(flag), flag.hint));
+    }
+    return Ok{};
+  }
+
+  // `--json X`: X is the file if the trace is given as well, else it is the trace.
+  void settle_optional_value() {
+    if (maybe_flag_ == nullptr) return;
+    if (settings_.words.empty()) {
+      settings_.words.emplace_back(maybe_value_);
+    } else {
+      maybe_flag_->set(settings_, maybe_value_);
+    }
+  }
+
+  Result<Settings> finish() {
+    settle_optional_value();
+    const bool about = settings_.help != Help::kNone || settings_.version;
+    if (settings_.command == nullptr) {
+      settings_.command = about ? find_command("help") : &default_command();
+      if (about) settings_.words.clear();
+    }
+    if (about) return settings_;
+    for (const Flag* flag : used_) {
+      if ((flag->commands & settings_.command->flags) == 0) {
+        return usage(
+            fmt::format("--{} does not apply to \"{}\"", flag->name, settings_.command->name),
+            fmt::format("`culprit help {}` lists its flags", settings_.command->name));
+      }
+    }
+    const Status words = check_words();
+    if (!words.ok()) return words.error();
+    return settings_;
+  }
+
+  Status check_words() const {
+    const CommandId id = settings_.command->id;
+    const std::size_t count = settings_.words.size();
+    if (id != CommandId::kDiagnose && id != CommandId::kTable) return Ok{};
+    if (count == 0) {
+      return usage("no trace given", fmt::format("culprit {} TRACE", settings_.command->name));
+    }
+    if (count == 1) return Ok{};
+    const std::string& first = settings_.words.front();
+    const bool like_a_word = first.find_first_of("./-") == std::string::npos;
+    if (like_a_word && !near_names(first, command_names()).empty()) {
+      return usage(fmt::format("unknown command \"{}\"", first),
+                   did_you_mean(first, command_names(), ""));
+    }
+    return usage(fmt::format("{} traces given; several at once are not in this version ({})", count,
+                             version()),
+                 "give the ranks' traces one at a time");
+  }
+
+  std::span<const std::string_view> args_;
+  std::size_t next_ = 0;
+  bool only_words_ = false;
+  Settings settings_;
+  std::vector<const Flag*> used_;
+  std::string_view maybe_value_;
+  const Flag* maybe_flag_ = nullptr;
+};
+
+}  // namespace
+
+Result<Settings> parse(std::span<const std::string_view> args) { return Parser(args).run(); }
+
+}  // namespace culprit::cli

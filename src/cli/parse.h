@@ -1,0 +1,17 @@
+// Parser: words to Settings. Pure: looks at no file and prints nothing. Every fault is a kUsage
+// Error that names what would be right.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/settings.h"
+
+namespace culprit::cli {
+
+// The words after the program's name. Settings::command is always set. The arguments of `forge` are
+// its own: parsing ends there, and `words` holds them as they are.
+Result<Settings> parse(std::span<const std::string_view> args);
+
+}  // namespace culprit::cli

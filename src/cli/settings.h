@@ -1,0 +1,44 @@
+// Settings: what a command line asks for, as data. Filled by parse(); nothing here is checked
+// against the file system or the tables of what is known.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/term.h"
+#include "base/text.h"
+#include "known/dtype.h"
+
+namespace culprit::cli {
+
+struct Command;
+
+enum class Help : std::uint8_t { kNone, kShort, kLong };
+
+struct Settings {
+  const Command* command = nullptr;
+  std::vector<std::string> words;  // what is neither flag nor command: the trace, the list's topic
+  Help help = Help::kNone;
+  bool version = false;
+
+  bool json = false;
+  std::string json_file;  // empty: the document goes to stdout in place of the text
+
+  std::string model, server_info, gpu;  // empty: not given
+  std::optional<std::int64_t> tp, pool_tokens, active_tokens;
+  std::optional<known::Dtype> kv_dtype;
+  std::optional<double> tpot_ms;
+  std::optional<std::pair<std::int64_t, std::int64_t>> steps;  // inclusive
+
+  bool all = false, strict = false, quiet = false, verbose = false;
+  int threads = 0;  // 0: all cores
+  term::ColorWhen color = term::ColorWhen::kAuto;
+  text::TimeUnit unit = text::TimeUnit::kAuto;
+  std::optional<int> width;
+};
+
+}  // namespace culprit::cli

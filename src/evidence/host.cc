@@ -1,0 +1,202 @@
+#include "evidence/host.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "known/kernel_name.h"
+
+namespace culprit::evidence {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+Nanos median(std::vector<Nanos>& values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Names repeat; each distinct one is looked at once.
+class ByName {
+ public:
+  ByName(const store::Strings& strings, bool (*test)(std::string_view))
+      : strings_(strings), test_(test), known_(strings.size(), kUnseen) {}
+  bool operator()(store::StringId name) {
+    if (!name.valid()) return false;
+    std::uint8_t& answer = known_[name.index];
+    if (answer == kUnseen) answer = test_(strings_[name]) ? kYes : kNo;
+    return answer == kYes;
+  }
+
+ private:
+  enum : std::uint8_t { kUnseen, kNo, kYes };
+  const store::Strings& strings_;
+  bool (*test_)(std::string_view);
+  std::vector<std::uint8_t> known_;
+};
+
+}  // namespace
+
+bool waits_by_name(std::string_view api) {
+  if (contains(api, "Synchronize")) return true;  // cuda*, cu*, hip*: Stream, Event, Device, Ctx
+  // cudaFree and hipFree wait for the whole device; the pool's *FreeAsync does not.
+  for (std::string_view name : {"cudaFree", "hipFree", "cuMemFree", "cuMemFree_v2"}) {
+    if (api == name) return true;
+  }
+  const bool copies = contains(api, "Memcpy");
+  // hipMemcpyWithStream enqueues and then waits for its stream (ROCm's hipMemcpy family).
+  return copies && !contains(api, "Async") && !contains(api, "Peer") && !contains(api, "Param") &&
+         !contains(api, "Node");
+}
+
+bool launches_graph(std::string_view api) { return contains(api, "GraphLaunch"); }
+
+HostView::HostView(const run::Run& run) : run_(run) {
+  order_by_thread();
+  find_waiting();
+  measure_launches();
+}
+
+Nanos HostView::end(store::CallRow call) const {
+  const auto& calls = run_.trace->calls;
+  return calls.begin[call.index] + calls.dur[call.index];
+}
+
+void HostView::order_by_thread() {
+  const auto& calls = run_.trace->calls;
+  starts_.assign(run_.trace->threads.size() + 1, 0);
+  for (const store::ThreadId thread : calls.thread) {
+    if (thread.index + 1 < starts_.size()) ++starts_[thread.index + 1];
+  }
+  std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+  by_thread_.resize(starts_.back());
+  std::vector<std::size_t> place(starts_.begin(), starts_.end() - 1);
+  for (std::size_t row = 0; row < calls.size(); ++row) {
+    const std::size_t thread = calls.thread[row].index;
+    if (thread < place.size()) by_thread_[place[thread]++] = store::CallRow(row);
+  }
+  const auto earlier = [&](store::CallRow a, store::CallRow b) {
+    return calls.begin[a.index] < calls.begin[b.index];
+  };
+  for (std::size_t thread = 0; thread < place.size(); ++thread) {
+    const auto from = by_thread_.begin() + static_cast<std::ptrdiff_t>(starts_[thread]);
+    const auto to = by_thread_.begin() + static_cast<std::ptrdiff_t>(starts_[thread + 1]);
+    if (!std::is_sorted(from, to, earlier)) std::stable_sort(from, to, earlier);
+  }
+}
+
+void HostView::find_waiting() {
+  const store::Trace& trace = *run_.trace;
+  waits_.assign(trace.calls.size(), false);
+  launched_.assign(trace.calls.size(), 0);
+  std::vector<bool> pageable(run_.groups.size(), false);
+  for (std::size_t i = 0; i < run_.groups.size(); ++i) {
+    const run::Group& group = run_.groups[i];
+    if (group.device_kind != store::DeviceKind::kMemcpy) continue;
+    const known::CopyInfo copy = known::decode_copy(trace.strings.or_empty(group.name));
+    // To the device, pageable data is staged and the call returns early; from it, it must wait.
+    pageable[i] = copy.pageable && copy.direction == known::CopyInfo::Direction::kDtoH;
+  }
+  for (const run::Activity& activity : run_.activities) {
+    if (!activity.call.valid()) continue;
+    std::uint8_t& launched = launched_[activity.call.index];
+    if (launched < kMany) ++launched;
+    if (pageable[activity.group.index]) waits_[activity.call.index] = true;
+  }
+  ByName waiting(trace.strings, waits_by_name), graph(trace.strings, launches_graph);
+  for (std::size_t place = 0; place < by_thread_.size(); ++place) {
+    const store::CallRow call = by_thread_[place];
+    const store::StringId name = trace.calls.name[call.index];
+    if (waiting(name)) waits_[call.index] = true;
+    if (launched_[call.index] == 0 && graph(name)) unrecorded_graphs_.push_back(place);
+  }
+}
+
+void HostView::measure_launches() {
+  const auto& calls = run_.trace->calls;
+  std::vector<Nanos> spacings, costs;
+  for (std::size_t thread = 0; thread + 1 < starts_.size(); ++thread) {
+    store::CallRow last;
+    for (std::size_t place = starts_[thread]; place < starts_[thread + 1]; ++place) {
+      const store::CallRow call = by_thread_[place];
+      if (launched_[call.index] == 0) continue;
+      if (last.valid()) spacings.push_back(calls.begin[call.index] - calls.begin[last.index]);
+      costs.push_back(calls.dur[call.index]);
+      last = call;
+    }
+  }
+  launch_spacing_ = median(spacings);
+  launch_cost_ = median(costs);
+}
+
+std::pair<std::size_t, std::size_t> HostView::rows_of(store::ThreadId thread) const {
+  if (!thread.valid() || thread.index + 1 >= starts_.size()) return {0, 0};
+  return {starts_[thread.index], starts_[thread.index + 1]};
+}
+
+std::size_t HostView::first_after(store::ThreadId thread, Nanos t) const {
+  const auto [from, to] = rows_of(thread);
+  const auto found = std::upper_bound(
+      by_thread_.begin() + static_cast<std::ptrdiff_t>(from),
+      by_thread_.begin() + static_cast<std::ptrdiff_t>(to), t,
+      [&](Nanos at, store::CallRow row) { return at < run_.trace->calls.begin[row.index]; });
+  return static_cast<std::size_t>(found - by_thread_.begin());
+}
+
+store::CallRow HostView::last_begun(store::ThreadId thread, Nanos t) const {
+  const std::size_t after = first_after(thread, t);
+  return after > rows_of(thread).first ? by_thread_[after - 1] : store::CallRow{};
+}
+
+Nanos HostView::longest_silence(store::ThreadId thread, Nanos from, Nanos to) const {
+  const store::CallRow running = last_begun(thread, from);
+  Nanos quiet_since = running.valid() ? std::max(from, end(running)) : from;
+  Nanos longest = 0;
+  const std::size_t stop = rows_of(thread).second;
+  for (std::size_t place = first_after(thread, from); place < stop; ++place) {
+    const store::CallRow call = by_thread_[place];
+    const Nanos begin = run_.trace->calls.begin[call.index];
+    if (begin >= to) break;
+    longest = std::max(longest, begin - quiet_since);
+    quiet_since = std::max(quiet_since, end(call));
+  }
+  return std::max(longest, to - quiet_since);
+}
+
+bool HostView::unrecorded_graph_between(store::CallRow first, store::CallRow last) const {
+  if (unrecorded_graphs_.empty() || !first.valid() || !last.valid()) return false;
+  const auto& calls = run_.trace->calls;
+  const store::ThreadId thread = calls.thread[first.index];
+  if (thread != calls.thread[last.index]) return false;
+  const std::size_t from = first_after(thread, calls.begin[first.index]);
+  const std::size_t to = first_after(thread, calls.begin[last.index]);
+  const auto found = std::lower_bound(unrecorded_graphs_.begin(), unrecorded_graphs_.end(), from);
+  return found != unrecorded_graphs_.end() && *found < to;
+}
+
+Nanos HostView::own_time(store::ThreadId thread, Nanos from, Nanos to) const {
+  // A launch costs microseconds. One that takes far longer than usual waits for room in the queue of
+  // launches (1,024 deep in CUDA); graph launches are long by nature and launch many activities.
+  constexpr Nanos kBlockedFactor = 50;
+  const auto& calls = run_.trace->calls;
+  Nanos waited = 0;
+  const auto count = [&](store::CallRow call) {
+    const Nanos inside = std::min(end(call), to) - std::max(calls.begin[call.index], from);
+    const bool blocked =
+        launched_[call.index] == 1 && calls.dur[call.index] > kBlockedFactor * launch_cost_;
+    if (waits_[call.index] || blocked) waited += std::max<Nanos>(0, inside);
+  };
+  if (const store::CallRow running = last_begun(thread, from); running.valid()) count(running);
+  const std::size_t stop = rows_of(thread).second;
+  for (std::size_t place = first_after(thread, from); place < stop; ++place) {
+    if (calls.begin[by_thread_[place].index] >= to) break;
+    count(by_thread_[place]);
+  }
+  return std::max<Nanos>(0, to - from - waited);
+}
+
+}  // namespace culprit::evidence

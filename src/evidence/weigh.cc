@@ -1,0 +1,217 @@
+// What a kernel moved: elements and element types from recorded shapes where every call agrees
+// (evidence), else from grid and name (inference); then bytes, GB/s and the share of the peak.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "evidence/measures.h"
+
+namespace culprit::evidence {
+namespace {
+
+using known::Dtype;
+using known::Owner;
+using Shape = std::vector<std::int64_t>;
+
+// Far above any tensor; keeps products of hostile shapes inside 64 bits, with room for bytes.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 55;
+
+std::optional<std::int64_t> product(const Shape& shape) {
+  std::int64_t n = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent <= 0 || n > kMostElements / extent) return std::nullopt;
+    n *= extent;
+  }
+  return n;
+}
+
+std::int64_t bytes_of(std::int64_t elements, Dtype dtype) {
+  return (elements * known::bits(dtype) + 7) / 8;
+}
+
+struct Recorded {
+  std::vector<Shape> dims;
+  std::vector<std::string> types;
+  Dtype type(std::size_t i) const {
+    return i < types.size() ? known::dtype_from_torch(types[i]) : Dtype::kUnknown;
+  }
+};
+
+// The shapes that all calls of the group share; none where one call differs or recorded nothing.
+std::optional<Recorded> recorded(const run::Run& run, std::span<const run::ActivityId> members) {
+  const store::Trace& trace = *run.trace;
+  store::StringId dims, types;
+  for (const run::ActivityId id : members) {
+    const store::OpRow op = run.activities[id.index].op;
+    if (!op.valid()) return std::nullopt;
+    const store::StringId its_dims = trace.ops.dims[op.index],
+                          its_types = trace.ops.types[op.index];
+    if (dims.valid() && (dims != its_dims || types != its_types)) return std::nullopt;
+    dims = its_dims;
+    types = its_types;
+  }
+  Recorded result{run::parse_dims(trace.strings.or_empty(dims)),
+                  run::parse_types(trace.strings.or_empty(types))};
+  if (result.dims.empty()) return std::nullopt;
+  return result;
+}
+
+bool copies_by_op(std::string_view op) {
+  return op == "aten::copy_" || op == "aten::_to_copy" || op == "aten::to" || op == "aten::clone" ||
+         op == "aten::contiguous";
+}
+
+// One launch may be a part of the tensor: 32-bit indexing splits large ones.
+bool splits(const Shape& shape, std::int64_t elements, Dtype in, Dtype out) {
+  const int widest = std::max({known::bits(in), known::bits(out), 16}) / 8;
+  return known::launches_for_32bit_indexing(shape.front(), elements / shape.front(), widest) > 1;
+}
+
+void take_copy(const Recorded& shapes, std::string_view op, KernelFigures& figures) {
+  const bool into = op == "aten::copy_";  // (destination, source); the others: (source)
+  const Shape& written = shapes.dims.front();
+  const std::size_t source = into ? 1 : 0;
+  if (const Dtype type = shapes.type(source); type != Dtype::kUnknown) {
+    figures.dtype_in = type;
+    figures.dtype_in_how = "dims";
+  }
+  if (const Dtype type = shapes.type(0); into && type != Dtype::kUnknown) figures.dtype_out = type;
+  const std::optional<std::int64_t> n = product(written);
+  if (!n) return;
+  figures.dims = written;
+  if (figures.elements && !figures.elements->contains(*n)) {
+    if (splits(written, *n, figures.dtype_in, figures.dtype_out)) return;
+    figures.doubt = fmt::format("the grid speaks of {} to {} elements, the recorded shape of {}",
+                                figures.elements->min, figures.elements->max, *n);
+    figures.elements.reset();
+  }
+  if (!figures.elements) figures.elements = known::ElementInterval{*n, *n};
+  figures.elements_exact = *n;
+  figures.elements_how = "dims";
+  if (known::bits(figures.dtype_in) == 0 || known::bits(figures.dtype_out) == 0) return;
+  // A broadcast source is read once, whatever the destination's size.
+  const std::int64_t read =
+      source < shapes.dims.size() ? product(shapes.dims[source]).value_or(*n) : *n;
+  figures.bytes = bytes_of(read, figures.dtype_in) + bytes_of(*n, figures.dtype_out);
+}
+
+// Any other elementwise kernel: the largest operand has the shape written, if the grid agrees.
+void take_elementwise(const Recorded& shapes, KernelFigures& figures) {
+  std::int64_t largest = 0, read = 0;
+  std::size_t at = 0;
+  bool typed = true, same = true;
+  for (std::size_t i = 0; i < shapes.dims.size(); ++i) {
+    if (shapes.dims[i].empty()) continue;  // a scalar
+    const std::optional<std::int64_t> n = product(shapes.dims[i]);
+    if (!n) return;
+    typed = typed && known::bits(shapes.type(i)) > 0;
+    same = same && (largest == 0 || shapes.type(i) == shapes.type(at));
+    read += bytes_of(*n, shapes.type(i));
+    if (*n > largest) largest = *n, at = i;
+  }
+  if (largest == 0 || !figures.elements || !figures.elements->contains(largest)) return;
+  figures.elements_exact = largest;
+  figures.elements_how = "dims";
+  figures.dims = shapes.dims[at];
+  if (!typed) return;
+  figures.dtype_in = shapes.type(at);
+  figures.dtype_in_how = "dims";
+  if (same && figures.dtype_out == Dtype::kUnknown) figures.dtype_out = figures.dtype_in;
+  if (figures.dtype_out == Dtype::kUnknown) return;
+  figures.bytes = read + bytes_of(largest, figures.dtype_out);
+}
+
+// Copies and sets carry their bytes. A copy inside the device reads and writes each of them.
+void take_copy_engine(const run::Run& run, std::span<const run::ActivityId> members,
+                      const run::Group& group, KernelFigures& figures) {
+  const store::DeviceTable& device = run.trace->device;
+  double total = 0;
+  for (const run::ActivityId id : members) {
+    const std::int64_t bytes = device.bytes[run.activities[id.index].row.index];
+    if (bytes < 0) return;
+    total += static_cast<double>(bytes);
+  }
+  const known::CopyInfo copy = known::decode_copy(run.trace->strings.or_empty(group.name));
+  const bool inside = group.device_kind == store::DeviceKind::kMemcpy &&
+                      copy.direction == known::CopyInfo::Direction::kDtoD;
+  const double each = std::round((inside ? 2 : 1) * total / static_cast<double>(members.size()));
+  if (each < static_cast<double>(kMostElements)) figures.bytes = static_cast<std::int64_t>(each);
+}
+
+// Whether the peak of the device memory is the roof: not so for copies over PCIe or a link.
+bool device_memory_bound(const run::Run& run, const run::Group& group) {
+  if (group.device_kind == store::DeviceKind::kKernel) {
+    return group.kind == Owner::kCast || group.kind == Owner::kCopy ||
+           group.kind == Owner::kElementwise || group.kind == Owner::kActivation ||
+           group.kind == Owner::kMemset || group.info.is_copy;
+  }
+  return group.device_kind == store::DeviceKind::kMemset ||
+         known::decode_copy(run.trace->strings.or_empty(group.name)).direction ==
+             known::CopyInfo::Direction::kDtoD;
+}
+
+}  // namespace
+
+void weigh(const run::Run& run, std::span<const run::ActivityId> members, KernelFigures& figures) {
+  const run::Group& group = run.groups[figures.group.index];
+  if (group.device_kind != store::DeviceKind::kKernel) {
+    take_copy_engine(run, members, group, figures);
+    return;
+  }
+  figures.elements = known::elements_from_grid(group.info, {group.grid, group.block});
+  if (figures.elements) {
+    figures.elements_how = "grid";
+    if (figures.elements->min == figures.elements->max) {
+      figures.elements_exact = figures.elements->min;
+    }
+  }
+  figures.dtype_out = group.info.dtype_out;
+  figures.dtype_in = group.info.dtype_in;
+  if (group.info.is_copy && !group.info.casts && figures.dtype_in == Dtype::kUnknown) {
+    figures.dtype_in = figures.dtype_out;
+  }
+  if (figures.dtype_in != Dtype::kUnknown) figures.dtype_in_how = "name";
+  const std::optional<Recorded> shapes = recorded(run, members);
+  if (!shapes) return;
+  const std::string_view op = run.trace->strings.or_empty(figures.op);
+  if (copies_by_op(op)) {
+    take_copy(*shapes, op, figures);
+  } else if (group.info.grid_rule == known::GridRule::kLinear) {
+    take_elementwise(*shapes, figures);
+  }
+}
+
+void rate(const run::Run& run, const Peak& peak, Nanos fastest, KernelFigures& figures) {
+  const run::Group& group = run.groups[figures.group.index];
+  if (!figures.bytes && group.info.is_copy && figures.elements &&
+      known::bits(figures.dtype_in) > 0 && known::bits(figures.dtype_out) > 0) {
+    // An interval of one launch is far below 1 % of a tensor that matters; the upper end is exact
+    // for whole blocks.
+    const std::int64_t n = figures.elements_exact.value_or(figures.elements->max);
+    if (figures.elements_exact || figures.elements->min >= n - n / 100) {
+      figures.bytes = bytes_of(n, figures.dtype_in) + bytes_of(n, figures.dtype_out);
+    }
+  }
+  if (known::is_comm(group.kind)) figures.regime = Regime::kCommunication;
+  if (!figures.bytes || figures.avg_ns <= 0) return;
+  const auto bytes = static_cast<double>(*figures.bytes);
+  figures.gbps = bytes / static_cast<double>(figures.avg_ns);  // 1 B/ns = 1 GB/s
+  if (peak.gbps <= 0 || !device_memory_bound(run, group)) return;
+  const double share = *figures.gbps / peak.gbps;
+  // Facts on GPUs, section 6: what takes less than the run's fastest kernel at the roof is bound by
+  // latency, not by memory.
+  figures.regime =
+      bytes / peak.gbps < static_cast<double>(fastest) ? Regime::kLatency : Regime::kMemory;
+  if (share <= 1) {
+    figures.of_peak = share;
+  } else {
+    figures.doubt = fmt::format(
+        "{:.0f} GB/s would be {:.2f} times the peak: the element count, an element type or the "
+        "peak "
+        "is wrong, or the data stayed in the cache",
+        *figures.gbps, share);
+  }
+}
+
+}  // namespace culprit::evidence

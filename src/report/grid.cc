@@ -1,0 +1,244 @@
+#include "report/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "report/paint.h"
+
+namespace culprit::report {
+namespace {
+
+constexpr int kGutter = 2, kNarrowestName = 8, kShortestBar = 6, kLongestBar = 24;
+
+enum class RowRole : std::uint8_t { kTitle, kRow, kRest, kTotal };
+struct TextRow {
+  RowRole role = RowRole::kRow;
+  std::vector<std::string> cells;  // one per visible column
+};
+
+struct Layout {
+  std::vector<std::size_t> columns;  // indices of the visible ones
+  std::vector<int> widths;           // of each visible column
+};
+
+bool left_aligned(CellKind kind) { return kind == CellKind::kText || kind == CellKind::kBar; }
+
+std::string bar(double share, int width, bool unicode) {
+  const double clamped = std::clamp(share, 0.0, 1.0);
+  if (!unicode) {
+    return std::string(static_cast<std::size_t>(std::lround(clamped * width)), '#');
+  }
+  constexpr std::string_view kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto eighths = static_cast<std::size_t>(std::lround(clamped * width * 8));
+  std::string out;
+  for (std::size_t i = 0; i < eighths / 8; ++i) out += "█";
+  return out + std::string(kEighths[eighths % 8]);
+}
+
+// The sum of a column's cells over rows [first, last); unknown cells count nothing.
+Cell sum_of(const Grid& grid, std::size_t column, std::size_t first, std::size_t last) {
+  std::int64_t whole = 0;
+  double real = 0;
+  for (std::size_t row = first; row < last; ++row) {
+    const Cell& cell = grid.rows[row][column];
+    if (const auto* n = std::get_if<std::int64_t>(&cell)) whole += *n;
+    if (const auto* x = std::get_if<double>(&cell)) real += *x;
+  }
+  const CellKind kind = grid.columns[column].kind;
+  if (kind == CellKind::kTime || kind == CellKind::kCount) return whole;
+  return real;
+}
+
+std::vector<Cell> summary_row(const Grid& grid, std::size_t first, std::size_t last,
+                              const std::string& label) {
+  std::vector<Cell> row;
+  for (std::size_t c = 0; c < grid.columns.size(); ++c) {
+    row.push_back(grid.columns[c].adds ? sum_of(grid, c, first, last) : Cell(std::string()));
+  }
+  row[grid.label_column] = label;
+  return row;
+}
+
+bool any_adds(const Grid& grid) {
+  return std::any_of(grid.columns.begin(), grid.columns.end(),
+                     [](const Column& column) { return column.adds; });
+}
+
+std::string rest_text(const Grid& grid, std::size_t left_out) {
+  return fmt::format("{} {}", left_out, grid.rest_label);
+}
+
+struct TimeFormat {
+  TimeUnit unit = TimeUnit::kNs;
+  int decimals = 0;
+};
+
+TimeFormat time_format(const std::vector<std::vector<Cell>>& rows, std::size_t column,
+                       TimeUnit wanted) {
+  Nanos largest = 0;
+  for (const auto& row : rows) {
+    if (const auto* ns = std::get_if<std::int64_t>(&row[column])) {
+      largest = std::max(largest, *ns < 0 ? -*ns : *ns);
+    }
+  }
+  const TimeUnit unit = wanted == TimeUnit::kAuto ? text::unit_for(largest) : wanted;
+  return {unit, text::decimals_for(largest, unit)};
+}
+
+std::string number_text(double x) {
+  return std::trunc(x) == x && std::fabs(x) < 1e15 ? text::count(static_cast<std::int64_t>(x))
+                                                   : text::fixed(x, x < 100 ? 2 : 1);
+}
+
+std::string cell_text(const Cell& cell, CellKind kind, TimeFormat time, bool unicode) {
+  if (const auto* words = std::get_if<std::string>(&cell)) {
+    const std::string safe = text::clean(*words);
+    return unicode ? safe : text::ascii(safe);
+  }
+  if (const auto* n = std::get_if<std::int64_t>(&cell)) {
+    if (kind != CellKind::kTime) return text::count(*n);
+    return fmt::format("{} {}", text::in_unit(*n, time.unit, time.decimals),
+                       text::unit_name(time.unit, unicode));
+  }
+  if (const auto* x = std::get_if<double>(&cell)) {
+    if (kind == CellKind::kShare) return text::fixed(*x * 100, 1) + " %";
+    return number_text(*x);
+  }
+  return "-";
+}
+
+// All rows to show: the title, the first `shown` rows, the rest and the total.
+std::vector<TextRow> format_rows(const Grid& grid, const Layout& layout, const TextOptions& options,
+                                 std::size_t shown) {
+  std::vector<std::vector<Cell>> rows(grid.rows.begin(),
+                                      grid.rows.begin() + static_cast<std::ptrdiff_t>(shown));
+  std::vector<RowRole> roles(shown, RowRole::kRow);
+  const std::size_t left_out = grid.rows.size() - shown;
+  if (left_out > 0 && any_adds(grid)) {
+    rows.push_back(summary_row(grid, shown, grid.rows.size(), rest_text(grid, left_out)));
+    roles.push_back(RowRole::kRest);
+  }
+  if (!grid.total_label.empty()) {
+    rows.push_back(summary_row(grid, 0, grid.rows.size(), grid.total_label));
+    roles.push_back(RowRole::kTotal);
+  }
+  std::vector<TextRow> out(rows.size() + 1);
+  out[0].role = RowRole::kTitle;
+  for (std::size_t r = 0; r < rows.size(); ++r) out[r + 1].role = roles[r];
+  for (const std::size_t c : layout.columns) {
+    const Column& column = grid.columns[c];
+    const TimeFormat time = time_format(rows, c, options.unit);
+    out[0].cells.emplace_back(column.title);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      out[r + 1].cells.push_back(cell_text(rows[r][c], column.kind, time, options.unicode));
+    }
+  }
+  return out;
+}
+
+// Natural widths, then the widest names give way until the line fits.
+void fit_widths(const Grid& grid, const std::vector<TextRow>& rows, int width, Layout& layout) {
+  layout.widths.assign(layout.columns.size(), 0);
+  for (std::size_t c = 0; c < layout.columns.size(); ++c) {
+    if (grid.columns[layout.columns[c]].kind == CellKind::kBar) continue;
+    for (const TextRow& row : rows) {
+      layout.widths[c] = std::max(layout.widths[c], text::display_width(row.cells[c]));
+    }
+  }
+  const auto is_name = [&](std::size_t c) {
+    return grid.columns[layout.columns[c]].kind == CellKind::kText;
+  };
+  const int gutters = kGutter * (static_cast<int>(layout.columns.size()) - 1);
+  int total = std::accumulate(layout.widths.begin(), layout.widths.end(), gutters);
+  while (total > width) {
+    std::size_t widest = layout.widths.size();
+    for (std::size_t c = 0; c < layout.widths.size(); ++c) {
+      if (!is_name(c) || layout.widths[c] <= kNarrowestName) continue;
+      if (widest == layout.widths.size() || layout.widths[c] > layout.widths[widest]) widest = c;
+    }
+    if (widest == layout.widths.size()) break;
+    --layout.widths[widest];
+    --total;
+  }
+  for (std::size_t c = 0; c < layout.columns.size(); ++c) {
+    if (grid.columns[layout.columns[c]].kind != CellKind::kBar) continue;
+    const int room = std::min(width - total, kLongestBar);
+    layout.widths[c] = room < kShortestBar ? 0 : room;
+  }
+}
+
+Ink ink_of(RowRole role) {
+  if (role == RowRole::kTitle || role == RowRole::kRest) return Ink::kDim;
+  return role == RowRole::kTotal ? Ink::kBold : Ink::kPlain;
+}
+
+std::string line_of(const Grid& grid, const Layout& layout, const TextRow& row,
+                    const std::vector<Cell>* cells, const TextOptions& options) {
+  std::string line;
+  for (std::size_t c = 0; c < layout.columns.size(); ++c) {
+    const CellKind kind = grid.columns[layout.columns[c]].kind;
+    const int width = layout.widths[c];
+    std::string cell = row.cells[c];
+    if (kind == CellKind::kBar) {
+      const double* share =
+          cells == nullptr ? nullptr : std::get_if<double>(&(*cells)[layout.columns[c]]);
+      cell = share == nullptr ? std::string() : bar(*share, width, options.unicode);
+    }
+    if (c > 0) line.append(kGutter, ' ');
+    const std::string fitted = text::shorten_middle(cell, width, options.unicode);
+    line += left_aligned(kind) ? text::pad_right(fitted, width) : text::pad_left(fitted, width);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return paint(line, ink_of(row.role), options.color);
+}
+
+}  // namespace
+
+std::vector<std::string> grid_lines(const Grid& grid, const TextOptions& options, int max_rows) {
+  Layout layout;
+  for (std::size_t c = 0; c < grid.columns.size(); ++c) {
+    if (grid.columns[c].from_width <= options.width) layout.columns.push_back(c);
+  }
+  const std::size_t shown =
+      options.all ? grid.rows.size()
+                  : std::min(grid.rows.size(), static_cast<std::size_t>(std::max(max_rows, 0)));
+  if (grid.rows.empty()) {
+    return text::wrap(grid.caption.empty() ? std::string("none") : grid.caption, options.width);
+  }
+  const std::vector<TextRow> rows = format_rows(grid, layout, options, shown);
+  fit_widths(grid, rows, options.width, layout);
+  std::vector<std::string> lines;
+  if (!grid.caption.empty()) {
+    for (std::string& line : text::wrap(grid.caption, options.width)) lines.push_back(line);
+  }
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const bool of_grid = rows[r].role == RowRole::kRow;
+    lines.push_back(line_of(grid, layout, rows[r], of_grid ? &grid.rows[r - 1] : nullptr, options));
+  }
+  if (shown < grid.rows.size() && !any_adds(grid)) {
+    lines.push_back(paint(rest_text(grid, grid.rows.size() - shown), Ink::kDim, options.color));
+  }
+  return lines;
+}
+
+void write_rows(JsonWriter& w, std::string_view key, const Grid& grid) {
+  w.begin_array(key, JsonLayout::kBlock);
+  for (const auto& row : grid.rows) {
+    w.begin_object({}, JsonLayout::kLine);
+    for (std::size_t c = 0; c < grid.columns.size(); ++c) {
+      const Column& column = grid.columns[c];
+      if (column.key.empty()) continue;
+      if (const auto* words = std::get_if<std::string>(&row[c])) w.text(column.key, *words);
+      if (const auto* n = std::get_if<std::int64_t>(&row[c])) w.integer(column.key, *n);
+      if (const auto* x = std::get_if<double>(&row[c])) w.number(column.key, *x, 9);
+      if (std::holds_alternative<std::monostate>(row[c])) w.null(column.key);
+    }
+    w.end();
+  }
+  w.end();
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,458 @@
+// The --json document. Its shape is always the same: what is not known is null or empty, never
+// absent, so that a reader needs no case for input without a verdict. Field by field it follows
+// docs/schema/answer.schema.json.
+#include <algorithm>
+#include <charconv>
+
+#include "base/version.h"
+#include "report/json_writer.h"
+#include "report/table.h"
+#include "report/views.h"
+
+namespace culprit::report {
+namespace {
+
+constexpr auto kBlock = JsonLayout::kBlock;
+constexpr auto kLine = JsonLayout::kLine;
+constexpr int kSchemaVersion = 1;
+constexpr int kFactDigits = 15;  // what a double holds of a decimal figure
+
+std::optional<std::int64_t> known_or_null(std::int64_t value) {
+  return value > 0 ? std::optional(value) : std::nullopt;
+}
+
+template <class T>
+void integers(JsonWriter& w, std::string_view key, const T& values) {
+  w.begin_array(key, kLine);
+  for (const auto value : values) w.integer({}, value);
+  w.end();
+}
+
+void texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& values) {
+  w.begin_array(key, kLine);
+  for (const std::string& value : values) w.text({}, value);
+  w.end();
+}
+
+void write_input(JsonWriter& w, const Answer& answer) {
+  const store::TraceInfo* info = answer.info;
+  w.begin_array("inputs", kBlock);
+  w.begin_object({}, kLine);
+  w.text("path", answer.path);
+  w.text_or_null("format", info ? info->format : std::string_view());
+  w.integer("bytes", info ? std::optional(info->file_bytes) : std::nullopt);
+  w.integer("events", info ? std::optional(info->events) : std::nullopt);
+  w.integer("rank", info ? info->rank : std::nullopt);
+  w.end();
+  w.end();
+}
+
+void write_note(JsonWriter& w, const store::Note& note) {
+  w.begin_object({}, kLine);
+  w.text("code", note.code);
+  w.text("severity", store::severity_name(note.severity));
+  w.integer("count", note.count);
+  w.text_or_null("where", note.where);
+  w.integer("byte", note.byte);
+  w.integer("event", note.event);
+  w.text("message", note.message);
+  w.end();
+}
+
+void write_quality(JsonWriter& w, const Answer& answer) {
+  w.begin_object("quality", kBlock);
+  w.boolean("usable", answer.usable());
+  const evidence::Evidence* evidence = answer.usable() ? answer.evidence : nullptr;
+  const auto share = [&](double evidence::Attribution::*member) {
+    return evidence ? std::optional(evidence->attributed.*member) : std::nullopt;
+  };
+  w.begin_object("gpu_time_attributed", kLine);
+  w.number("op", share(&evidence::Attribution::op));
+  w.number("source", share(&evidence::Attribution::source));
+  w.number("step", share(&evidence::Attribution::step));
+  w.number("layer", share(&evidence::Attribution::layer));
+  w.end();
+  w.begin_array("notes", kBlock);
+  for (const store::Note& note : all_notes(answer)) write_note(w, note);
+  w.end();
+  w.end();
+}
+
+void write_device(JsonWriter& w, const Answer& answer) {
+  const bool usable = answer.usable();
+  const evidence::Peak peak = usable ? answer.evidence->peak : evidence::Peak{};
+  const bool known = peak.gbps > 0;
+  w.begin_object("device", kLine);
+  w.text_or_null("name", usable ? device_name(*answer.run) : std::string());
+  w.text_or_null("arch", usable ? device_arch(answer) : std::string());
+  w.integer("sms", usable ? known_or_null(device_sms(*answer.run)) : std::nullopt);
+  w.number("peak_gbps", known ? std::optional(peak.gbps) : std::nullopt);
+  w.text_or_null("peak_source", known ? std::string_view(peak.source) : std::string_view());
+  if (known) {
+    w.boolean("peak_verified", peak.verified);
+  } else {
+    w.null("peak_verified");
+  }
+  w.end();
+}
+
+void write_model(JsonWriter& w, const Answer& answer) {
+  const bool usable = answer.usable();
+  const auto counted = usable ? answer.run->layers.count : std::nullopt;
+  w.begin_object("model", kLine);
+  if (usable && answer.evidence->known.model) {
+    const known::Model& model = *answer.evidence->known.model;
+    w.text_or_null("name", model.name);
+    w.integer("layers", known_or_null(model.layers));
+    w.text("source", "config");
+  } else {
+    w.null("name");
+    w.integer("layers", counted);
+    w.text_or_null("source", counted ? "trace" : "");
+  }
+  w.end();
+}
+
+void write_step_lists(JsonWriter& w, const run::Run& run) {
+  const std::vector<const run::Step*> steps = main_steps(run);
+  w.begin_array("excluded", kLine);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i]->used) continue;
+    w.begin_object({}, kLine);
+    w.integer("index", static_cast<std::int64_t>(i));
+    w.text("why", steps[i]->why_excluded);
+    w.end();
+  }
+  w.end();
+  w.begin_object("other_kinds", kLine);
+  for (int k = 0; k <= static_cast<int>(run::StepKind::kIdle); ++k) {
+    const auto kind = static_cast<run::StepKind>(k);
+    const auto count = std::count_if(run.steps.begin(), run.steps.end(),
+                                     [kind](const run::Step& step) { return step.kind == kind; });
+    if (kind != run.kind && count > 0) w.integer(run::step_kind_name(kind), count);
+  }
+  w.end();
+  w.begin_array("groups", kBlock);
+  for (const StepGroup& group : step_groups(run)) {
+    w.begin_object({}, kLine);
+    w.text("kind", run::step_kind_name(group.kind));
+    w.integer("batch", group.batch);
+    w.integer("count", group.count);
+    w.integer("median_ns", group.median);
+    w.end();
+  }
+  w.end();
+  w.begin_array("outliers", kLine);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i]->used || steps[i]->why_excluded != "outlier") continue;
+    w.begin_object({}, kLine);
+    w.integer("index", static_cast<std::int64_t>(i));
+    w.integer("ns", steps[i]->length());
+    w.text("cause", "unknown");
+    w.end();
+  }
+  w.end();
+}
+
+void write_steps(JsonWriter& w, const Answer& answer) {
+  const bool usable = answer.usable();
+  const auto known = [&](auto evidence::StepStats::*member) {
+    using Value = std::remove_reference_t<decltype(answer.evidence->steps.*member)>;
+    return usable ? std::optional<Value>(answer.evidence->steps.*member) : std::nullopt;
+  };
+  w.begin_object("steps", kBlock);
+  w.integer("count", known(&evidence::StepStats::found));
+  w.text_or_null("kind", usable ? run::step_kind_name(answer.run->kind) : std::string_view());
+  w.text_or_null("how", usable ? run::steps_how_name(answer.run->how) : std::string_view());
+  w.integer("mean_ns", known(&evidence::StepStats::mean));
+  w.integer("median_ns", known(&evidence::StepStats::median));
+  w.integer("p99_ns", known(&evidence::StepStats::p99));
+  w.integer("used", known(&evidence::StepStats::used));
+  w.integer("device_span_ns", known(&evidence::StepStats::device_span));
+  w.number("device_busy", known(&evidence::StepStats::device_busy));
+  w.integer("host_ns", usable ? known_or_null(answer.evidence->steps.host_ns) : std::nullopt);
+  w.integer("tokens", usable ? answer.evidence->steps.tokens : std::nullopt);
+  w.text_or_null("tokens_how", usable ? answer.evidence->steps.tokens_how : std::string());
+  const run::Run none;
+  write_step_lists(w, usable ? *answer.run : none);
+  w.end();
+}
+
+void write_layers(JsonWriter& w, const Answer& answer) {
+  const run::Layers layers = answer.usable() ? answer.run->layers : run::Layers{};
+  w.begin_object("layers", kLine);
+  w.integer("count", layers.count);
+  w.text_or_null("how", layers.how);
+  w.integer("first_dense", layers.first_dense);
+  w.end();
+}
+
+void write_budget(JsonWriter& w, const Answer& answer) {
+  w.begin_array("budget", kBlock);
+  if (answer.usable()) {
+    for (const evidence::BudgetRow& row : answer.evidence->budget) {
+      w.begin_object({}, kLine);
+      w.text("owner", known::owner_name(row.owner));
+      w.integer("ns_per_step", row.ns_per_step);
+      w.number("share", row.share);
+      w.number("calls_per_step", row.calls_per_step, 9);
+      w.end();
+    }
+  }
+  w.end();
+}
+
+void write_source(JsonWriter& w, std::string_view key, const run::Source& source) {
+  w.begin_object(key, kLine);
+  w.text("file", source.file);
+  w.integer("line", source.line);
+  w.text_or_null("function", source.function);
+  w.boolean("exact", source.exact);
+  w.end();
+}
+
+// Thread ids are numbers in most traces and words in some: a number stays one.
+void write_thread(JsonWriter& w, std::string_view thread) {
+  std::int64_t number = 0;
+  const char* last = thread.data() + thread.size();
+  const auto [end, error] = std::from_chars(thread.data(), last, number);
+  if (error == std::errc{} && end == last) {
+    w.integer("thread", number);
+  } else {
+    w.text_or_null("thread", thread);
+  }
+}
+
+void write_kernel_origin(JsonWriter& w, const run::Run& run,
+                         const evidence::KernelFigures& kernel) {
+  w.text_or_null("op", text_of(run, kernel.op));
+  w.begin_array("op_chain", kLine);
+  for (const store::StringId op : kernel.op_chain) w.text({}, text_of(run, op));
+  w.end();
+  if (text_of(run, kernel.api).empty()) {
+    w.null("launch");
+  } else {
+    w.begin_object("launch", kLine);
+    w.text("api", text_of(run, kernel.api));
+    write_thread(w, text_of(run, kernel.launch_thread));
+    w.end();
+  }
+  if (kernel.source) {
+    write_source(w, "source", *kernel.source);
+  } else {
+    w.null("source");
+  }
+}
+
+void write_dim3(JsonWriter& w, std::string_view key, const store::Dim3& dim) {
+  if (dim == store::Dim3{}) return w.null(key);
+  integers(w, key, dim);
+}
+
+void write_dtype(JsonWriter& w, std::string_view key, known::Dtype dtype) {
+  w.text_or_null(key,
+                 dtype == known::Dtype::kUnknown ? std::string_view() : known::dtype_name(dtype));
+}
+
+void write_elements(JsonWriter& w, const evidence::KernelFigures& kernel) {
+  if (!kernel.elements && !kernel.elements_exact) return w.null("elements");
+  w.begin_object("elements", kLine);
+  w.integer("min", kernel.elements ? kernel.elements->min : *kernel.elements_exact);
+  w.integer("max", kernel.elements ? kernel.elements->max : *kernel.elements_exact);
+  w.integer("exact", kernel.elements_exact);
+  w.text_or_null("how", kernel.elements_how);
+  w.end();
+}
+
+void write_kernel(JsonWriter& w, const run::Run& run, const evidence::KernelFigures& kernel) {
+  const run::Group& group = group_of(run, kernel);
+  w.begin_object({}, kBlock);
+  w.text("name", full_name(run, kernel));
+  w.text("short", short_name(run, kernel));
+  w.text("kind", known::owner_name(group.kind));
+  w.number("calls_per_step", kernel.calls_per_step, 9);
+  w.integer("ns_per_step", kernel.ns_per_step);
+  w.number("share", kernel.share);
+  w.integer("avg_ns", kernel.avg_ns);
+  w.integer("exposed_ns_per_step", kernel.exposed_ns_per_step);
+  write_dim3(w, "grid", group.grid);
+  write_dim3(w, "block", group.block);
+  write_elements(w, kernel);
+  if (kernel.dims.empty()) {
+    w.null("dims");
+  } else {
+    integers(w, "dims", kernel.dims);
+  }
+  write_dtype(w, "dtype_in", kernel.dtype_in);
+  w.text_or_null("dtype_in_how", kernel.dtype_in_how);
+  write_dtype(w, "dtype_out", kernel.dtype_out);
+  w.integer("bytes", kernel.bytes);
+  w.number("gbps", kernel.gbps);
+  w.number("of_peak", kernel.of_peak);
+  w.text("regime", evidence::regime_name(kernel.regime));
+  w.text_or_null("doubt", kernel.doubt);
+  write_kernel_origin(w, run, kernel);
+  w.end();
+}
+
+void write_kernels(JsonWriter& w, const Answer& answer) {
+  w.begin_array("kernels", kBlock);
+  if (answer.usable()) {
+    for (const auto& kernel : answer.evidence->kernels) write_kernel(w, *answer.run, kernel);
+  }
+  w.end();
+}
+
+void write_tensor(JsonWriter& w, const std::optional<verdict::TensorMatch>& tensor) {
+  if (!tensor) return w.null("tensor");
+  w.begin_object("tensor", kLine);
+  w.text("name", tensor->name);
+  if (tensor->shape.empty()) {
+    w.null("shape");
+  } else {
+    integers(w, "shape", tensor->shape);
+  }
+  w.text_or_null("dtype", tensor->dtype);
+  w.integer("elements", known_or_null(tensor->elements));
+  w.text_or_null("match", tensor->match);
+  w.end();
+}
+
+void write_gain(JsonWriter& w, const verdict::Gain& gain) {
+  if (gain.step_now <= 0) return w.null("gain");
+  w.begin_object("gain", kBlock);
+  w.integer("step_ns_now", gain.step_now);
+  w.begin_object("step_ns_after", kLine);
+  w.integer("low", gain.low);
+  w.integer("expected", gain.expected);
+  w.integer("high", gain.high);
+  w.end();
+  w.number("tokens_per_s_after",
+           gain.tokens_per_s_after > 0 ? std::optional(gain.tokens_per_s_after) : std::nullopt);
+  w.text_or_null("bound_by_after", gain.bound_by_after);
+  w.text("method", gain.method);
+  w.end();
+}
+
+void write_kernel_names(JsonWriter& w, const Answer& answer, const verdict::Suspect& suspect) {
+  std::vector<std::string> names;
+  for (const std::size_t index : suspect.kernels) {
+    std::string name(full_name(*answer.run, answer.evidence->kernels[index]));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  texts(w, "kernels", names);
+}
+
+void write_suspect(JsonWriter& w, const Answer& answer, std::size_t index) {
+  const verdict::Suspect& suspect = answer.verdict->suspects[index];
+  w.begin_object({}, kBlock);
+  w.text("id", suspect.id);
+  w.integer("rank", static_cast<std::int64_t>(index) + 1);
+  w.text("verdict", verdict::standing_name(suspect.standing));
+  w.text("confidence", verdict::confidence_name(suspect.confidence));
+  w.text("claim", suspect.claim);
+  w.integer("ns_per_step", suspect.ns_per_step);
+  w.integer("exposed_ns_per_step", suspect.exposed_ns_per_step);
+  w.number("share", suspect.share);
+  write_kernel_names(w, answer, suspect);
+  w.begin_array("where", kBlock);
+  for (const run::Source& source : suspect.where) write_source(w, {}, source);
+  w.end();
+  write_tensor(w, suspect.tensor);
+  w.number("live_fraction", suspect.live_fraction);
+  texts(w, "facts", suspect.facts);
+  w.text("disproved_if", suspect.disproved_if);
+  w.begin_object("fix", kBlock);
+  w.text("summary", suspect.fix);
+  texts(w, "alternatives", suspect.alternatives);
+  w.end();
+  write_gain(w, suspect.gain);
+  w.end();
+}
+
+void write_verdict(JsonWriter& w, const Answer& answer) {
+  const verdict::Verdict none;
+  const verdict::Verdict& verdict = answer.usable() ? *answer.verdict : none;
+  w.text_or_null("headline", verdict.headline);
+  w.begin_array("suspects", kBlock);
+  for (std::size_t i = 0; i < verdict.suspects.size(); ++i) write_suspect(w, answer, i);
+  w.end();
+  w.begin_array("ruled_out", kBlock);
+  for (const verdict::RuledOut& ruled : verdict.ruled_out) {
+    w.begin_object({}, kLine);
+    w.text("hypothesis", ruled.hypothesis);
+    w.text("claim", ruled.claim);
+    w.text("because", ruled.because);
+    texts(w, "facts", ruled.facts);
+    w.end();
+  }
+  w.end();
+  w.begin_array("healthy", kBlock);
+  for (const verdict::Healthy& healthy : verdict.healthy) {
+    w.begin_object({}, kLine);
+    w.text("what", healthy.what);
+    w.text("because", healthy.because);
+    w.integer("at_most_gain_ns", healthy.at_most_gain);
+    w.end();
+  }
+  w.end();
+}
+
+// What this version does not measure, in the shape that it will have.
+void write_unmeasured(JsonWriter& w) {
+  w.begin_object("floor", kLine);
+  w.null("step_ns");
+  w.begin_array("by", kLine);
+  w.end();
+  w.end();
+  w.begin_object("retiming", kLine);
+  w.null("reproduces_step_within");
+  w.end();
+  w.begin_array("ranks", kLine);
+  w.end();
+}
+
+void write_facts(JsonWriter& w, const Answer& answer) {
+  w.begin_array("facts", kBlock);
+  if (answer.usable()) {
+    for (const evidence::Fact& fact : answer.evidence->facts) {
+      w.begin_object({}, kLine);
+      w.text("id", fact.id);
+      w.text("name", fact.name);
+      w.number("value", fact.value, kFactDigits);
+      w.text("unit", fact.unit);
+      w.text("how", fact.how);
+      w.text_or_null("query", fact.query);
+      w.end();
+    }
+  }
+  w.end();
+}
+
+}  // namespace
+
+std::string render_json(const Answer& answer, std::optional<Table> table) {
+  JsonWriter w;
+  w.begin_object({}, kBlock);
+  w.integer("schema_version", kSchemaVersion);
+  w.begin_object("tool", kLine);
+  w.text("name", "culprit");
+  w.text("version", version());
+  w.end();
+  write_input(w, answer);
+  write_quality(w, answer);
+  write_device(w, answer);
+  write_model(w, answer);
+  write_steps(w, answer);
+  write_layers(w, answer);
+  write_budget(w, answer);
+  write_kernels(w, answer);
+  write_verdict(w, answer);
+  write_unmeasured(w);
+  write_facts(w, answer);
+  if (table) write_table_json(w, *table, answer);
+  w.end();
+  return w.take();
+}
+
+}  // namespace culprit::report

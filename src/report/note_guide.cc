@@ -1,0 +1,111 @@
+#include "report/note_guide.h"
+
+#include <algorithm>
+
+namespace culprit::report {
+namespace {
+
+constexpr NoteGuide kGuide[] = {
+    {"kernels-missing",
+     "Launches have no kernel in the trace: the profiler dropped device records or its window cut "
+     "them off.",
+     "Record fewer steps, or start and stop the profiler between steps after a device "
+     "synchronisation.",
+     true},
+    {"launches-missing",
+     "Kernels have no launch call in the trace, so their operator and source line are unknown.",
+     "Record host activities too (CPU and CUDA), and start the profiler before the launches.",
+     true},
+    {"ops-missing", "Launches lie under no framework operator.",
+     "Record CPU activities; kernels of extensions and graph replays have no operator by nature."},
+    {"ops-on-another-thread",
+     "Launches come from a thread that records no operators; operators were matched by External "
+     "id.",
+     "Nothing: figures stay right, only the nesting of operators is less certain."},
+    {"no-device-activity", "The trace holds no kernel, copy or set of a device.",
+     "Record with ProfilerActivity.CUDA, and check that the profiler may use the device counters."},
+    {"capture-trace",
+     "This is the recording of a graph capture: calls and shapes, but the kernels did not run.",
+     "Give the trace of the replay (the run itself)."},
+    {"graph-level-rows", "Graph replays appear as single rows without their kernels.",
+     "Record graphs by node (Nsight: --cuda-graph-trace=node).", true},
+    {"late-timestamps",
+     "Device rows end after many later rows of their stream began; they were clipped there.",
+     "Update the driver or the profiler library; the ranking is that of the clipped times.", true},
+    {"impossible-duration", "A row lasts longer than the whole recording; it was not counted.",
+     "Record again; report the row to the profiler's makers if it comes back.", true},
+    {"negative-duration", "A row ends before it begins; its duration was taken as zero.",
+     "Record again; report the row to the profiler's makers if it comes back.", true},
+    {"overlap-legal",
+     "Neighbouring kernels of one stream overlap for a short time (programmatic dependent launch).",
+     "Nothing: the overlap is real and is counted once."},
+    {"clock-skew", "Kernels begin before their launch: the clocks of host and device differ.",
+     "Nothing for the device's figures; launch delays are not derived from such kernels."},
+    {"partial-step", "The first or last step is cut off by the recording window; it was left out.",
+     "Record one step more than you want to look at."},
+    {"outlier-step", "Steps far longer than the rest were left out of the means.",
+     "Look at them with `culprit steps`; include them with --steps A..B."},
+    {"id-collision",
+     "Ids are used twice for different things (several ranks in one file, or restarted counters).",
+     "Give the ranks' own files.", true},
+    {"bad-event", "Events are no proper events and were skipped.",
+     "Record or export again if the count matters; everything else was read.", true},
+    {"bad-string", "Strings hold bytes that are no UTF-8, or a quote that is not escaped.",
+     "Nothing: they were repaired; names may look odd.", true},
+    {"bad-number", "Numbers are no JSON numbers (inf, NaN, decimal commas) or out of range.",
+     "Export with LC_ALL=C; fields that do not matter to the answer were ignored.", true},
+    {"truncated", "The file ends in the middle: the recorder or the copy was interrupted.",
+     "Wait until the profiler has written its file, and copy it again; what was there was read.",
+     true},
+    {"trailing-data", "Something follows the end of the trace; it was ignored.",
+     "Check that two files were not joined by mistake.", true},
+    {"empty", "The file holds no events.", "Check that the profiler was stopped and exported."},
+    {"not-a-trace", "The file is no profiler trace.",
+     "Give the file that torch.profiler's export_chrome_trace or a server's profiler wrote."},
+    {"unknown-device", "The device is not in the GPU table; peaks and shares of peak are unknown.",
+     "Name the nearest one with --gpu (see `culprit list gpus`)."},
+    {"no-shapes", "Tensor shapes were not recorded; sizes come from launch geometry alone.",
+     "Record with record_shapes=True, or give --model and --server-info."},
+    {"no-stacks", "Python stacks were not recorded; there are no source lines.",
+     "Record with with_stack=True."},
+    {"no-steps", "No step could be told apart; the whole trace counts as one.",
+     "Mark steps with profiler.step() or a record_function range, and record several."},
+    {"too-few-steps", "So few steps were used that their spread is unknown.",
+     "Record at least five steps after warm-up."},
+    {"retiming-off", "Re-timing the unchanged step does not reproduce the measured one well.",
+     "Take predicted gains as bounds only."},
+    {"limit", "A safety limit was reached (size, nesting or expansion of compressed data).",
+     "Check the file; give its plain, unpacked form if it is right.", true},
+    {"unknown-marks",
+     "The marks of this trace are of no known engine; steps were found without them.",
+     "Nothing if the steps are right; else name the range to use by recording ProfilerStep marks."},
+    {"duplicate-key", "Objects hold a key twice; the last one counts.",
+     "Nothing, unless two tools wrote into one file.", true},
+    {"ranks-inseparable", "Several ranks are mixed in one file and nothing tells them apart.",
+     "Give the ranks' own files.", true},
+    {"other-devices",
+     "The file holds activities of several devices; the figures are about the busiest one.",
+     "Give the trace of the rank you mean, if it is another."},
+    {"cannot-read", "The input cannot be opened or read.", "Check the path and the permissions."},
+    {"unsupported", "The input is of a kind that is not read.",
+     "See `culprit list formats` for what is read, and how to come by it."},
+};
+
+}  // namespace
+
+std::span<const NoteGuide> note_guide() { return kGuide; }
+
+const NoteGuide* find_note_guide(std::string_view code) {
+  const auto* at = std::find_if(std::begin(kGuide), std::end(kGuide),
+                                [code](const NoteGuide& guide) { return guide.code == code; });
+  return at == std::end(kGuide) ? nullptr : at;
+}
+
+bool is_damage(const store::Note& note) {
+  const NoteGuide* guide = find_note_guide(note.code);
+  const bool grave =
+      note.severity == store::Severity::kWarning || note.severity == store::Severity::kDataLoss;
+  return grave && guide != nullptr && guide->damage;
+}
+
+}  // namespace culprit::report

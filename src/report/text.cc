@@ -1,0 +1,226 @@
+// The one-screen verdict: what was read, the headline, where a step goes, who is to blame, who is
+// not, what the input lacks, and what to ask next. Tries less and less detail until it fits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "report/note_guide.h"
+#include "report/page.h"
+#include "report/table.h"
+#include "report/views.h"
+
+namespace culprit::report {
+namespace {
+
+constexpr std::size_t kScreenLines = 40;
+constexpr int kEverything = std::numeric_limits<int>::max();
+
+// How much of each section is shown, from much to little.
+struct Detail {
+  int budget_rows, suspects, ruled_out, notes, next;
+};
+constexpr Detail kAll{kEverything, kEverything, kEverything, kEverything, kEverything};
+constexpr Detail kDetails[] = {
+    {12, 4, 10, 6, 3}, {10, 3, 8, 4, 3}, {8, 3, 6, 3, 3}, {7, 3, 5, 3, 3}, {6, 2, 5, 2, 3},
+    {6, 2, 4, 2, 2},   {5, 2, 3, 2, 2},  {5, 1, 3, 1, 1}, {4, 1, 3, 1, 1}, {3, 1, 3, 1, 1}};
+// Sentences are cut only when fewer rows do not help.
+constexpr int kParagraphLines[] = {4, 3, 2, 1};
+
+std::string steps_text(const Page& page, const Answer& answer) {
+  const evidence::StepStats& steps = answer.evidence->steps;
+  const std::string_view kind = run::step_kind_name(answer.run->kind);
+  const bool unknown = answer.run->kind == run::StepKind::kUnknown;
+  std::string out = fmt::format("{} {}step{}{}", text::count(steps.found),
+                                unknown ? std::string() : std::string(kind) + " ",
+                                steps.found == 1 ? "" : "s", unknown ? " of unknown kind" : "");
+  std::string which;
+  if (steps.used != steps.found) which = fmt::format("{} used", text::count(steps.used));
+  const std::vector<StepGroup> groups = step_groups(*answer.run);
+  if (!groups.empty() && groups.front().batch) {
+    const bool several = groups.size() > 1 && groups[1].kind == groups.front().kind;
+    which += which.empty() ? "" : ", ";
+    which += several ? "several batch sizes" : fmt::format("batch {}", *groups.front().batch);
+  }
+  if (!which.empty()) out += " (" + which + ")";
+  out += fmt::format(": {} mean, {} p99", page.duration(steps.mean), page.duration(steps.p99));
+  return out + fmt::format("; busy {}", text::percent(steps.device_busy));
+}
+
+std::string device_text(const Answer& answer) {
+  std::string out = device_name(*answer.run);
+  if (out.empty()) out = "unknown device";
+  const evidence::Peak& peak = answer.evidence->peak;
+  if (peak.gbps > 0) {
+    out += fmt::format(", {} GB/s ({})", text::number(peak.gbps), peak.source);
+  }
+  const auto& model = answer.evidence->known.model;
+  const auto& layers = answer.run->layers.count;
+  if (model) out += "; " + model->name;
+  if (layers) out += fmt::format("{} {} layers", model ? "," : ";", *layers);
+  return out;
+}
+
+void add_head(Page& page, const Answer& answer) {
+  std::string input = answer.path == "-" ? "standard input" : answer.path;
+  if (answer.info != nullptr) {
+    input += fmt::format(": {}, {} events", text::bytes(answer.info->file_bytes),
+                         text::count(answer.info->events));
+  }
+  page.paragraph(input, 0, 2);
+  page.paragraph(steps_text(page, answer), 0, 2);
+  page.paragraph(device_text(answer), 0, 2);
+}
+
+void add_headline(Page& page, const Answer& answer) {
+  const verdict::Verdict& verdict = *answer.verdict;
+  page.blank();
+  const bool guilty =
+      !verdict.suspects.empty() && verdict.suspects[0].standing == verdict::Standing::kCulprit;
+  page.paragraph(verdict.headline, 0, 0, guilty ? Ink::kRed : Ink::kBold);
+  if (verdict.suspects.empty()) return;
+  const verdict::Suspect& first = verdict.suspects.front();
+  if (!first.where.empty()) page.place(first.where.front());
+  page.labelled("fix buys", gain_text(page, first.gain));
+}
+
+void add_budget(Page& page, const Answer& answer, int rows) {
+  page.blank();
+  const Grid grid = budget_grid(answer);
+  const int size = static_cast<int>(grid.rows.size());
+  // One row left out is shown as well as named.
+  page.lines(grid_lines(grid, page.options(), rows + 1 == size ? size : rows));
+}
+
+Ink ink_of(store::Severity severity) {
+  return severity == store::Severity::kInfo ? Ink::kDim : Ink::kYellow;
+}
+
+std::string note_text(const store::Note& note) {
+  std::string out = note.message;
+  std::string place = note.where;
+  const bool counted = out.find(text::count(note.count)) != std::string::npos ||
+                       out.find(std::to_string(note.count)) != std::string::npos;
+  if (note.count > 1 && !counted) {
+    place = text::count(note.count) + " times" + (place.empty() ? "" : ", " + place);
+  }
+  if (!place.empty()) out += " (" + place + ")";
+  return out;
+}
+
+void add_notes(Page& page, const Answer& answer, int at_most) {
+  std::vector<store::Note> notes = all_notes(answer);
+  if (notes.empty()) return;
+  std::stable_sort(notes.begin(), notes.end(), [](const store::Note& a, const store::Note& b) {
+    return a.severity > b.severity;
+  });
+  const auto grave = std::count_if(notes.begin(), notes.end(), [](const store::Note& note) {
+    return note.severity > store::Severity::kInfo;
+  });
+  const auto shown = page.options().all
+                         ? notes.size()
+                         : static_cast<std::size_t>(std::min<std::ptrdiff_t>(grave, at_most));
+  page.title("data quality");
+  int key_width = 0;
+  for (std::size_t i = 0; i < shown; ++i) {
+    key_width = std::max(key_width, text::display_width(notes[i].code));
+  }
+  for (std::size_t i = 0; i < shown; ++i) {
+    page.entry(notes[i].code, key_width, note_text(notes[i]), ink_of(notes[i].severity));
+  }
+  if (shown == notes.size()) return;
+  std::string rest;
+  for (std::size_t i = shown; i < notes.size(); ++i) {
+    rest += (rest.empty() ? "" : ", ") + notes[i].code;
+  }
+  page.paragraph(fmt::format("{}{} (--all explains)", shown > 0 ? "also " : "", rest), 2, 2,
+                 Ink::kDim);
+}
+
+std::string shell_word(std::string_view path) {
+  const std::string safe = text::clean(path);
+  const bool plain = std::all_of(safe.begin(), safe.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./:=+@%,-").find(c) != std::string_view::npos;
+  });
+  if (plain && !safe.starts_with('-')) return safe;
+  std::string out = "'";
+  for (const char c : safe) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+void add_next(Page& page, const Answer& answer, int at_most) {
+  if (answer.path == "-") return;
+  struct Step {
+    std::string command;
+    std::string_view gives;
+  };
+  std::vector<Step> next;
+  const std::string path = shell_word(answer.path);
+  const auto& budget = answer.evidence->budget;
+  const bool idle = !budget.empty() && known::is_idle(budget.front().owner);
+  if (idle) next.push_back({"culprit gaps " + path, "when the device waits, and for what"});
+  next.push_back({"culprit kernels " + path, "every kernel, its bandwidth and its kind"});
+  if (answer.evidence->attributed.source > 0) {
+    next.push_back({"culprit sources " + path, "device time by line of code"});
+  }
+  if (!answer.evidence->known.model) {
+    next.push_back({"culprit " + path + " --model CONFIG", "sizes held against the model"});
+  }
+  page.title("next");
+  if (next.size() > static_cast<std::size_t>(at_most))
+    next.resize(static_cast<std::size_t>(at_most));
+  int widest = 0, remark = 0;
+  for (const Step& step : next) {
+    widest = std::max(widest, text::display_width(step.command));
+    remark = std::max(remark, text::display_width(step.gives));
+  }
+  const bool fits = 2 + widest + 2 + remark <= page.options().width;
+  for (const Step& step : next) {
+    const std::string command = page.safe(step.command);
+    // A command is copied, so it is never cut; the remark goes where there is no room for it.
+    page.lines({"  " + (fits ? text::pad_right(command, widest) + "  " +
+                                   paint(step.gives, Ink::kDim, page.options().color)
+                             : command)});
+  }
+}
+
+Page compose(const Answer& answer, const TextOptions& options, const Detail& detail,
+             int paragraph_lines) {
+  Page page(options);
+  add_head(page, answer);
+  add_headline(page, answer);
+  page.limit_paragraphs(paragraph_lines);
+  add_budget(page, answer, detail.budget_rows);
+  add_suspects(page, answer, static_cast<std::size_t>(detail.suspects));
+  add_ruled_out(page, answer, static_cast<std::size_t>(detail.ruled_out));
+  add_notes(page, answer, detail.notes);
+  add_next(page, answer, detail.next);
+  return page;
+}
+
+std::string refusal(const Answer& answer, const TextOptions& options) {
+  Page page(options);
+  const std::string what = answer.failure ? answer.failure->what : "it carries no verdict";
+  page.paragraph(fmt::format("{}: no verdict: {}", answer.path, what), 0, 2);
+  if (answer.failure) page.labelled("hint", answer.failure->hint);
+  add_notes(page, answer, kEverything);
+  return page.take();
+}
+
+}  // namespace
+
+std::string render_text(const Answer& answer, const TextOptions& options) {
+  if (!answer.usable()) return refusal(answer, options);
+  if (options.all) return compose(answer, options, kAll, kEverything).take();
+  Page page(options);
+  for (const int paragraph_lines : kParagraphLines) {
+    for (const Detail& detail : kDetails) {
+      page = compose(answer, options, detail, paragraph_lines);
+      if (page.size() <= kScreenLines) return page.take();
+    }
+  }
+  return page.take();
+}
+
+}  // namespace culprit::report

@@ -1,0 +1,253 @@
+// Completeness before conclusions: what the file lacks is found and said before any figure is
+// made, and a file that cannot carry a verdict is refused.
+#include <fmt/format.h>
+
+#include "run/chapters.h"
+
+namespace culprit::run {
+namespace {
+
+using store::CallRow;
+using store::Severity;
+
+struct Launches {
+  std::int64_t all = 0;      // calls that launch one kernel
+  std::int64_t without = 0;  // of them without an activity, for whatever reason
+  std::int64_t lost = 0;     // of them those whose kernel ran and was not recorded
+  bool capturing = false;    // signs that a graph was being recorded: such launches run nothing
+};
+
+Launches count_launches(const store::Trace& trace, const Links& links) {
+  Launches found;
+  for (std::uint32_t call = 0; call < trace.calls.size(); ++call) {
+    const Api api = links.api_of(trace, CallRow{call});
+    if (api == Api::kBeginCapture || api == Api::kEndCapture || api == Api::kInstantiate)
+      found.capturing = true;
+    if (api != Api::kKernelLaunch) continue;
+    ++found.all;
+    found.without += links.has_activity[call] == 0 ? 1 : 0;
+    found.lost += links.lost[call];
+  }
+  for (const store::StringId name : trace.marks.name) {
+    if (found.capturing) break;
+    const auto mark = read_mark(trace.strings[name]);
+    found.capturing = mark && mark->level == MarkLevel::kCapture;
+  }
+  return found;
+}
+
+std::string missing_text(std::int64_t missing, const Launches& found) {
+  return fmt::format("{} of {} without a kernel", missing,
+                     counted(found.all, "launch", "launches"));
+}
+
+// "steps 0-2, 5": the steps in which launches lack their kernel.
+std::string missing_where(const Run& run, const Links& links) {
+  std::string where;
+  StepIndex from = -1, to = -1;
+  const std::vector<std::int64_t> missing = missing_by_step(run, links);
+  for (std::size_t s = 0; s <= missing.size(); ++s) {
+    if (s < missing.size() && missing[s] > 0) {
+      if (from < 0) from = static_cast<StepIndex>(s);
+      to = static_cast<StepIndex>(s);
+    } else if (from >= 0) {
+      where += where.empty() ? "steps " : ", ";
+      where += from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
+      from = -1;
+      if (where.size() > 60) return where + ", ...";
+    }
+  }
+  return where;
+}
+
+void note_missing(Run& run, const Links& links) {
+  const store::Trace& trace = *run.trace;
+  const Launches found = count_launches(trace, links);
+  if (found.lost > 0)
+    run.notes.add({"kernels-missing",
+                   Severity::kDataLoss,
+                   found.lost,
+                   {},
+                   {},
+                   missing_where(run, links),
+                   missing_text(found.lost, found) +
+                       " in the file: the profiler dropped device events; steps that lack some "
+                       "are left out of the means"});
+  const auto empty = static_cast<std::int64_t>(run.graphs_without_kernels.size());
+  if (empty > 0)
+    run.notes.add({"graph-level-rows",
+                   Severity::kDataLoss,
+                   empty,
+                   {},
+                   {},
+                   {},
+                   counted(empty, "graph launch has", "graph launches have") +
+                       " no kernels in the file: their time is graph time, not idle time"});
+  if (run.kernels_without_launch > 0) {
+    std::int64_t kernels = 0;
+    for (const Group& g : run.groups)
+      kernels += g.device_kind == store::DeviceKind::kKernel ? g.activities : 0;
+    run.notes.add({"launches-missing",
+                   Severity::kDataLoss,
+                   run.kernels_without_launch,
+                   {},
+                   {},
+                   {},
+                   fmt::format("{} of {} without a launch in the file (launched before the "
+                               "recording began, or host calls were not recorded): operator and "
+                               "source unknown",
+                               run.kernels_without_launch, counted(kernels, "kernel", "kernels"))});
+  }
+}
+
+void note_operators(Run& run) {
+  const store::Trace& trace = *run.trace;
+  std::int64_t eager = 0, without = 0, elsewhere = 0;
+  Nanos eager_time = 0, time_without = 0;
+  for (const Activity& a : run.activities) {
+    if (!a.call.valid() || a.in_graph) continue;
+    ++eager;
+    eager_time = capped_sum(eager_time, a.end - a.begin);
+    if (!a.op.valid()) {
+      ++without;
+      time_without = capped_sum(time_without, a.end - a.begin);
+    } else if (trace.ops.thread[a.op.index] != trace.calls.thread[a.call.index]) {
+      ++elsewhere;
+    }
+  }
+  // Some launches outside of any operator are normal: Triton and engines launch directly.
+  if (without > 0 && (trace.ops.size() == 0 || time_without > eager_time / 10))
+    run.notes.add({"ops-missing",
+                   Severity::kWarning,
+                   without,
+                   {},
+                   {},
+                   {},
+                   fmt::format("{} of {} belong to no recorded operator", without,
+                               counted(eager, "eager activity", "eager activities"))});
+  if (elsewhere > 0)
+    run.notes.add({"ops-on-another-thread",
+                   Severity::kInfo,
+                   elsewhere,
+                   {},
+                   {},
+                   {},
+                   counted(elsewhere, "launch has", "launches have") +
+                       " the operator on another thread: linked by External id"});
+}
+
+void note_not_recorded(Run& run) {
+  const store::Trace& trace = *run.trace;
+  const auto& dims = trace.ops.dims;
+  const bool shapes = std::any_of(dims.begin(), dims.end(), [&](store::StringId d) {
+    return d.valid() && !trace.strings[d].empty();
+  });
+  if (!shapes)
+    run.notes.add({"no-shapes",
+                   Severity::kInfo,
+                   1,
+                   {},
+                   {},
+                   {},
+                   "no tensor shapes in the file (record_shapes is off by default): element counts "
+                   "come from launch geometry"});
+  if (trace.frames.size() == 0)
+    run.notes.add({"no-stacks",
+                   Severity::kInfo,
+                   1,
+                   {},
+                   {},
+                   {},
+                   "no Python frames in the file (with_stack): source lines are unknown"});
+}
+
+void note_other_devices(Run& run) {
+  const std::vector<Device> devices = devices_of(*run.trace);
+  if (devices.size() < 2) return;
+  std::int64_t others = 0;
+  for (const Device& d : devices)
+    if (d.id != run.device || d.rank != run.rank) others += d.activities;
+  run.notes.add({"other-devices",
+                 Severity::kInfo,
+                 static_cast<std::int64_t>(devices.size()) - 1,
+                 {},
+                 {},
+                 {},
+                 fmt::format("the figures are about device {}; {} of {} are left out", run.device,
+                             counted(others, "activity", "activities"),
+                             counted(static_cast<std::int64_t>(devices.size()) - 1, "other device",
+                                     "other devices"))});
+}
+
+}  // namespace
+
+std::vector<std::int64_t> missing_by_step(const Run& run, const Links& links) {
+  const store::Trace& trace = *run.trace;
+  std::vector<StepIndex> linked(trace.calls.size(), -1);
+  for (const Activity& a : run.activities)
+    if (a.call.valid()) linked[a.call.index] = a.step;
+  std::vector<std::int64_t> missing(run.steps.size(), 0);
+  const auto add = [&](StepIndex step) {
+    if (step >= 0) ++missing[static_cast<std::size_t>(step)];
+  };
+  for (std::size_t t = 0; t < links.calls.count(); ++t) {
+    StepIndex before = -1;        // step of the last launch on the thread that has its kernel
+    std::vector<StepIndex> open;  // of missing launches since then: their `before`
+    for (std::uint32_t k = links.calls.start[t]; k < links.calls.start[t + 1]; ++k) {
+      const std::uint32_t call = links.calls.rows[k];
+      if (linked[call] >= 0) {
+        // Between two steps it cannot be told which one lacks the kernel: both may.
+        for (const StepIndex step : open) {
+          add(step);
+          if (step != linked[call]) add(linked[call]);
+        }
+        open.clear();
+        before = linked[call];
+      } else if (links.lost[call] != 0) {
+        if (links.step_of_call.empty())
+          open.push_back(before);
+        else
+          add(links.step_of_call[call]);
+      }
+    }
+    for (const StepIndex step : open) add(step);
+  }
+  return missing;
+}
+
+Status check_completeness(Run& run, const Links& links) {
+  const store::Trace& trace = *run.trace;
+  const Launches found = count_launches(trace, links);
+  run.launches_without_activity = found.without;
+  const auto unusable = [&](std::string what, std::string hint, std::string code) {
+    return Error{Error::Code::kUnusable, std::move(what), trace.info.path, std::move(hint),
+                 std::move(code)};
+  };
+  const bool most = 2 * found.without > found.all;
+  if (most && found.capturing)
+    return unusable(
+        "this is a trace of graph capture, not of a run: " + missing_text(found.without, found),
+        "give the trace of the run itself; the capture trace can lend operators and "
+        "sources to its graph kernels",
+        "capture-trace");
+  if (run.activities.empty())
+    return unusable("no device activity was recorded: " +
+                        (found.all > 0 ? missing_text(found.without, found)
+                                       : "no kernel, copy or set in the file"),
+                    "record with ProfilerActivity.CUDA (activities CPU and GPU in SGLang and vLLM)",
+                    "no-device-activity");
+  if (2 * found.lost > found.all)
+    return unusable("most device activity is missing: " + missing_text(found.lost, found),
+                    "record fewer steps, so that the profiler's buffers hold them",
+                    "kernels-missing");
+  return Ok{};
+}
+
+void note_completeness(Run& run, const Links& links) {
+  note_missing(run, links);
+  note_operators(run);
+  note_not_recorded(run);
+  note_other_devices(run);
+}
+
+}  // namespace culprit::run

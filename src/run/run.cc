@@ -1,0 +1,94 @@
+#include "run/run.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "run/chapters.h"
+
+namespace culprit::run {
+namespace {
+
+// Frames and operators are the long tables, and independent of each other.
+void nest(const Options& options, const Links& links, Run& run) {
+  if (options.threads == 1) {
+    nest_frames(run, links);
+    nest_ops(run, links);
+    return;
+  }
+  const std::jthread frames([&] { nest_frames(run, links); });
+  nest_ops(run, links);
+}
+
+void find_steps(Run& run, Links& links) {
+  if (find_marked_steps(run, links)) return;
+  note_marks_seen(run);
+  if (find_unmarked_steps(run)) return;
+  take_whole_trace(run);
+  run.notes.add({"no-steps",
+                 store::Severity::kWarning,
+                 1,
+                 {},
+                 {},
+                 {},
+                 "no step mark, no equal graph replays and no repetition of the kernel sequence: "
+                 "the figures are about the whole trace"});
+}
+
+}  // namespace
+
+Result<Run> build(const store::Trace& trace, const Options& options) {
+  Run run;
+  Links links;
+  run.trace = &trace;
+  TRY([[maybe_unused]] const Ok chosen, choose_device(options, run));
+  collect_activities(run);
+  TRY([[maybe_unused]] const Ok linked, link_calls(run, links));
+  TRY([[maybe_unused]] const Ok complete, check_completeness(run, links));
+  limit_ends(run);
+  nest(options, links, run);
+  link_ops(run);
+  find_steps(run, links);
+  TRY([[maybe_unused]] const Ok used, choose_steps(options, run, links));
+  count_layers(options, run);
+  note_completeness(run, links);
+  return run;
+}
+
+std::string_view step_kind_name(StepKind kind) {
+  switch (kind) {
+    case StepKind::kDecode:
+      return "decode";
+    case StepKind::kPrefill:
+      return "prefill";
+    case StepKind::kMixed:
+      return "mixed";
+    case StepKind::kDraft:
+      return "draft";
+    case StepKind::kVerify:
+      return "verify";
+    case StepKind::kTraining:
+      return "training";
+    case StepKind::kIdle:
+      return "idle";
+    case StepKind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view steps_how_name(StepsHow how) {
+  switch (how) {
+    case StepsHow::kMarked:
+      return "marked";
+    case StepsHow::kGraphReplay:
+      return "graph-replay";
+    case StepsHow::kRepetition:
+      return "repetition";
+    case StepsHow::kWholeTrace:
+      break;
+  }
+  return "whole-trace";
+}
+
+}  // namespace culprit::run

@@ -1,0 +1,294 @@
+// Steps by mark. A host mark owns the activities launched under it, through correlation: with
+// overlap scheduling the host is a step ahead of the device, so its times say nothing about device
+// times. A step begins with its first activity and ends where the next one begins; the last ends
+// with its last activity or its mark, whichever is later. Of nested marks the outer counts.
+#include <algorithm>
+#include <array>
+
+#include "run/chapters.h"
+
+namespace culprit::run {
+namespace {
+
+using store::MarkKind;
+using store::StringId;
+
+constexpr Nanos kRounding = 1'000;  // old traces hold whole microseconds
+constexpr std::size_t kShown = 5;   // names of unknown marks
+constexpr std::uint32_t kNoMark = 0xffffffffU;
+
+struct Mark {
+  Nanos begin = 0, end = 0;
+  std::uint32_t thread = 0;
+  StringId name;
+  StepMark step;
+  bool holds(const Mark& inner) const { return inner.begin < end && inner.end <= end + kRounding; }
+};
+
+std::vector<Mark> read_marks(const store::Trace& trace, MarkKind kind) {
+  std::vector<Mark> marks;
+  const auto& table = trace.marks;
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    if (table.kind[row] != kind) continue;
+    const auto step = read_mark(trace.strings[table.name[row]]);
+    if (!step || step->level == MarkLevel::kCapture) continue;
+    const Nanos begin = table.begin[row];
+    marks.push_back(
+        {begin, end_of(begin, table.dur[row]), table.thread[row].index, table.name[row], *step});
+  }
+  return marks;
+}
+
+bool outer_first(const Mark& a, const Mark& b) {
+  if (a.begin != b.begin) return a.begin < b.begin;
+  return a.end > b.end;
+}
+
+// What marks inside a step tell about it: a forward pass says what it is; draft and verify passes
+// together are one round of speculative decoding.
+void learn_from(const StepMark& inner, StepMark& outer) {
+  const bool round = inner.kind == StepKind::kDraft || inner.kind == StepKind::kVerify;
+  if (outer.kind == StepKind::kUnknown && inner.kind != StepKind::kUnknown) {
+    outer.kind = round ? StepKind::kDecode : inner.kind;
+    outer.batch = inner.batch;
+    outer.tokens = inner.tokens;
+    return;
+  }
+  if (round || inner.kind != outer.kind) return;
+  if (!outer.batch) outer.batch = inner.batch;
+  if (!outer.tokens) outer.tokens = inner.tokens;
+}
+
+bool is_forward(const StepMark& mark) {
+  return mark.level == MarkLevel::kEngine && mark.kind != StepKind::kDraft &&
+         mark.kind != StepKind::kVerify && mark.kind != StepKind::kIdle;
+}
+
+// A profiler range may hold many steps. One round never holds two decode passes; up to two forward
+// passes are one round (prefill of the target and of the draft model).
+bool spans_steps(const std::vector<Mark>& marks, std::size_t generic) {
+  int forward = 0, decode = 0;
+  Nanos covered = marks[generic].begin;  // engine marks inside engine marks count once
+  for (std::size_t i = generic + 1; i < marks.size(); ++i) {
+    if (marks[i].begin >= marks[generic].end) break;
+    if (!is_forward(marks[i].step) || marks[i].begin < covered) continue;
+    covered = marks[i].end;
+    ++forward;
+    decode += marks[i].step.kind == StepKind::kDecode ? 1 : 0;
+    if (decode >= 2 || forward >= 3) return true;
+  }
+  return false;
+}
+
+// `marks` of one thread, outer ones first.
+std::vector<Mark> outermost(const std::vector<Mark>& marks) {
+  std::vector<Mark> outer;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (marks[i].step.level == MarkLevel::kGeneric && spans_steps(marks, i)) continue;
+    if (!outer.empty() && outer.back().holds(marks[i]))
+      learn_from(marks[i].step, outer.back().step);
+    else
+      outer.push_back(marks[i]);
+  }
+  return outer;
+}
+
+// Outer host marks, by thread; `by_thread` tells which slice holds a thread's marks. A thread
+// without marks shares those of its process where one thread only has some: the backward pass and
+// helper threads launch on behalf of the marked one.
+struct HostMarks {
+  std::vector<Mark> marks;
+  std::vector<std::uint32_t> first, last;  // by thread, into marks
+};
+
+HostMarks host_marks(const store::Trace& trace) {
+  std::vector<Mark> all = read_marks(trace, MarkKind::kHost);
+  std::stable_sort(all.begin(), all.end(), [](const Mark& a, const Mark& b) {
+    return a.thread != b.thread ? a.thread < b.thread : outer_first(a, b);
+  });
+  HostMarks host;
+  host.first.assign(trace.threads.size(), 0);
+  host.last.assign(trace.threads.size(), 0);
+  std::vector<std::uint32_t> marked;  // threads
+  for (auto from = all.begin(); from != all.end();) {
+    const auto to =
+        std::find_if(from, all.end(), [&](const Mark& m) { return m.thread != from->thread; });
+    const std::uint32_t thread = from->thread;
+    const std::vector<Mark> outer = outermost({from, to});
+    host.first[thread] = static_cast<std::uint32_t>(host.marks.size());
+    host.marks.insert(host.marks.end(), outer.begin(), outer.end());
+    host.last[thread] = static_cast<std::uint32_t>(host.marks.size());
+    marked.push_back(thread);
+    from = to;
+  }
+  for (std::size_t t = 0; t < trace.threads.size(); ++t) {
+    if (host.first[t] != host.last[t]) continue;
+    std::uint32_t twin = kNoMark;
+    int twins = 0;
+    for (const std::uint32_t m : marked) {
+      if (trace.threads[m].pid != trace.threads[t].pid ||
+          trace.threads[m].rank != trace.threads[t].rank)
+        continue;
+      twin = m;
+      ++twins;
+    }
+    if (twins != 1) continue;
+    host.first[t] = host.first[twin];
+    host.last[t] = host.last[twin];
+  }
+  return host;
+}
+
+std::vector<std::uint32_t> mark_of_calls(const store::Trace& trace, const Links& links,
+                                         const HostMarks& host) {
+  std::vector<std::uint32_t> mark_of(trace.calls.size(), kNoMark);
+  for (std::size_t t = 0; t < links.calls.count(); ++t) {
+    std::uint32_t mark = host.first[t];
+    for (std::uint32_t k = links.calls.start[t]; k < links.calls.start[t + 1]; ++k) {
+      const std::uint32_t call = links.calls.rows[k];
+      const Nanos at = trace.calls.begin[call];
+      while (mark < host.last[t] && host.marks[mark].end <= at) ++mark;
+      if (mark == host.last[t]) break;
+      if (host.marks[mark].begin <= at) mark_of[call] = mark;
+    }
+  }
+  return mark_of;
+}
+
+struct Owned {  // what a mark owns on the device
+  Nanos first = 0, last = 0;
+  std::int64_t activities = 0;
+  void add(const Activity& a) {
+    if (activities++ == 0) first = a.begin;
+    last = std::max(last, a.end);
+  }
+};
+
+// Steps from marks and what they own, in order of their first activity; returns the mark of each.
+std::vector<std::uint32_t> make_steps(const std::vector<Mark>& marks,
+                                      const std::vector<Owned>& owned, Run& run) {
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t m = 0; m < marks.size(); ++m)
+    if (owned[m].activities > 0) order.push_back(m);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return owned[a].first < owned[b].first; });
+  const auto same_begin = [&](auto a, auto b) { return owned[a].first == owned[b].first; };
+  order.erase(std::unique(order.begin(), order.end(), same_begin), order.end());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Mark& mark = marks[order[i]];
+    Step step;
+    step.begin = owned[order[i]].first;
+    step.end =
+        i + 1 < order.size() ? owned[order[i + 1]].first : std::max(owned[order[i]].last, mark.end);
+    step.kind = mark.step.kind;
+    step.batch = mark.step.batch;
+    step.tokens = mark.step.tokens;
+    step.mark = std::string(run.trace->strings[mark.name]);
+    run.steps.push_back(std::move(step));
+  }
+  return order;
+}
+
+bool steps_from_host_marks(Run& run, Links& links) {
+  const store::Trace& trace = *run.trace;
+  const HostMarks host = host_marks(trace);
+  if (host.marks.empty()) return false;
+  const std::vector<std::uint32_t> mark_of = mark_of_calls(trace, links, host);
+  std::vector<Owned> owned(host.marks.size());
+  for (const Activity& a : run.activities)
+    if (a.call.valid() && mark_of[a.call.index] != kNoMark) owned[mark_of[a.call.index]].add(a);
+  const std::vector<std::uint32_t> order = make_steps(host.marks, owned, run);
+  std::vector<StepIndex> step_of_mark(host.marks.size(), -1);
+  for (std::size_t s = 0; s < order.size(); ++s) {
+    step_of_mark[order[s]] = static_cast<StepIndex>(s);
+    links.launched.push_back(owned[order[s]].activities);
+  }
+  if (order.empty()) return false;
+  links.step_of_call.assign(trace.calls.size(), -1);
+  for (std::size_t call = 0; call < mark_of.size(); ++call)
+    if (mark_of[call] != kNoMark) links.step_of_call[call] = step_of_mark[mark_of[call]];
+  return true;
+}
+
+// The device copy of a mark is drawn once on every stream it has work on.
+bool is_clone(const Mark& a, const Mark& b) {
+  if (a.name != b.name || a.thread == b.thread) return false;
+  const Nanos overlap = std::min(a.end, b.end) - std::max(a.begin, b.begin);
+  return 2 * overlap > std::min(a.end - a.begin, b.end - b.begin);
+}
+
+std::vector<Mark> device_marks(const Run& run) {
+  std::vector<std::uint8_t> of_device(run.trace->threads.size(), 0);
+  for (const Activity& a : run.activities)
+    of_device[run.trace->device.thread[a.row.index].index] = 1;
+  std::vector<Mark> all = read_marks(*run.trace, MarkKind::kDevice);
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](const Mark& m) { return of_device[m.thread] == 0; }),
+            all.end());
+  std::stable_sort(all.begin(), all.end(), outer_first);
+  std::vector<Mark> merged;
+  for (const Mark& mark : all) {
+    if (!merged.empty() && is_clone(merged.back(), mark))
+      merged.back().end = std::max(merged.back().end, mark.end);
+    else
+      merged.push_back(mark);
+  }
+  return outermost(merged);
+}
+
+bool steps_from_device_marks(Run& run) {
+  constexpr Nanos kDrawnWider =
+      2;  // device marks begin 1 ns early and are 2 ns longer than content
+  std::vector<Mark> marks = device_marks(run);
+  if (marks.empty()) return false;
+  std::vector<Owned> owned(marks.size());
+  std::size_t next = 0;
+  for (std::size_t m = 0; m < marks.size(); ++m) {
+    while (next < run.activities.size() && run.activities[next].begin < marks[m].begin) ++next;
+    for (; next < run.activities.size() && run.activities[next].begin < marks[m].end; ++next)
+      owned[m].add(run.activities[next]);
+    if (marks[m].end - owned[m].last <= kDrawnWider) marks[m].end = owned[m].last;
+  }
+  return !make_steps(marks, owned, run).empty();
+}
+
+// Ranges that libraries record around their own work; nobody means them as steps.
+bool is_library_mark(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kPrefixes{
+      "nccl:",  "gloo:", "## Call CompiledFxGraph", "Optimizer.", "enumerate(DataLoader)",
+      "PyTorch"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+}  // namespace
+
+bool find_marked_steps(Run& run, Links& links) {
+  if (!steps_from_host_marks(run, links) && !steps_from_device_marks(run)) return false;
+  run.how = StepsHow::kMarked;
+  return true;
+}
+
+void note_marks_seen(Run& run) {
+  const store::Trace& trace = *run.trace;
+  std::vector<StringId> names;
+  for (const StringId name : trace.marks.name) {
+    if (is_library_mark(trace.strings[name]) || read_mark(trace.strings[name])) continue;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (names.size() > kShown) break;
+  }
+  if (names.empty()) return;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
+    list += (i == 0 ? "\"" : ", \"") + short_text(trace.strings[names[i]]) + "\"";
+  if (names.size() > kShown) list += ", ...";
+  run.notes.add({"unknown-marks",
+                 store::Severity::kInfo,
+                 1,
+                 {},
+                 {},
+                 {},
+                 "no mark in the file is known as a step mark; marks seen: " + list});
+}
+
+}  // namespace culprit::run

@@ -1,0 +1,204 @@
+// Which steps count: those of the main kind that are complete and no outliers, or those that the
+// user named. What is left out is said, with the reason, in the step and in a note.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "run/chapters.h"
+
+namespace culprit::run {
+namespace {
+
+using store::Severity;
+
+void place_activities(Run& run) {
+  std::size_t next = 0;
+  for (std::size_t s = 0; s < run.steps.size(); ++s) {
+    Step& step = run.steps[s];
+    while (next < run.activities.size() && run.activities[next].begin < step.begin) ++next;
+    step.first = static_cast<std::int64_t>(next);
+    // The whole trace is one closed span; the end of any other last step lies behind its
+    // activities' begins as well, unless one has no duration.
+    const bool last = s + 1 == run.steps.size();
+    while (next < run.activities.size() && (run.activities[next].begin < step.end ||
+                                            (last && run.activities[next].begin == step.end &&
+                                             run.activities[next].end == step.end)))
+      run.activities[next++].step = static_cast<StepIndex>(s);
+    step.last = static_cast<std::int64_t>(next);
+  }
+}
+
+StepKind main_kind(const Run& run) {
+  constexpr int kKinds = static_cast<int>(StepKind::kIdle) + 1;
+  std::array<std::int64_t, kKinds> steps{};
+  std::array<Nanos, kKinds> time{};
+  for (const Step& s : run.steps) {
+    if (s.kind == StepKind::kDecode) return StepKind::kDecode;
+    ++steps[static_cast<std::size_t>(s.kind)];
+    time[static_cast<std::size_t>(s.kind)] += s.length();
+  }
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < steps.size(); ++k) {
+    if (k == static_cast<std::size_t>(StepKind::kIdle) && steps[best] > 0) continue;
+    if (std::pair{steps[k], time[k]} > std::pair{steps[best], time[best]}) best = k;
+  }
+  return static_cast<StepKind>(best);
+}
+
+using StepList = std::vector<std::size_t>;  // indices into run.steps
+
+// Steps of the main kind by batch size: only equal work is compared.
+std::vector<StepList> classes_of(const Run& run) {
+  std::vector<StepList> classes;
+  for (std::size_t s = 0; s < run.steps.size(); ++s) {
+    if (run.steps[s].kind != run.kind) continue;
+    const auto alike = std::find_if(classes.begin(), classes.end(), [&](const StepList& c) {
+      return run.steps[c.front()].batch == run.steps[s].batch;
+    });
+    if (alike == classes.end())
+      classes.push_back({s});
+    else
+      alike->push_back(s);
+  }
+  return classes;
+}
+
+template <class Value>
+Value upper_median(std::vector<Value> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::int64_t activities_of(const Run& run, const Links& links, std::size_t s) {
+  return links.launched.empty() ? run.steps[s].last - run.steps[s].first : links.launched[s];
+}
+
+// A step with clearly less work than its like, or with launches whose kernels were dropped, was
+// not recorded whole. At the ends of the recording that is normal.
+void exclude_incomplete(const StepList& steps, const Links& links, Run& run) {
+  const std::vector<std::int64_t> missing = missing_by_step(run, links);
+  std::vector<std::int64_t> counts;
+  for (const auto s : steps) counts.push_back(activities_of(run, links, s));
+  const std::int64_t usual = upper_median(counts);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::size_t s = steps[i];
+    if (missing[s] == 0 && counts[i] * 10 >= usual * 9) continue;
+    const bool at_an_end = s == 0 || s + 1 == run.steps.size();
+    run.steps[s].why_excluded = at_an_end ? "partial" : "incomplete";
+  }
+}
+
+// Half as long again as the median, and by far more than the spread: a stall, not a step like the
+// others. Where more than a quarter of the steps is that long it is a second regime, and counts.
+void exclude_outliers(const StepList& steps, Run& run) {
+  constexpr std::size_t kFewest = 4;
+  constexpr Nanos kSpreads = 15;  // median absolute deviations: ten sigma for normal noise
+  std::vector<Nanos> lengths, deviations;
+  StepList kept;
+  for (const auto s : steps)
+    if (run.steps[s].why_excluded.empty()) kept.push_back(s);
+  if (kept.size() < kFewest) return;
+  for (const auto s : kept) lengths.push_back(run.steps[s].length());
+  const Nanos median = upper_median(lengths);
+  for (const Nanos length : lengths) deviations.push_back(std::abs(length - median));
+  const Nanos spread = upper_median(deviations);
+  const auto far = [&](Nanos length) {
+    return length - median > median / 2 && (length - median) / kSpreads > spread;
+  };
+  const auto many = std::count_if(lengths.begin(), lengths.end(), far);
+  if (static_cast<std::size_t>(many) * 4 > kept.size()) return;
+  for (const auto s : kept)
+    if (far(run.steps[s].length())) run.steps[s].why_excluded = "outlier";
+}
+
+Status select(const Options& options, Run& run) {
+  const auto [from, to] = *options.steps;
+  std::int64_t of_kind = 0;
+  for (Step& step : run.steps) {
+    if (step.kind != run.kind) continue;
+    const bool chosen = from <= of_kind && of_kind <= to;
+    step.why_excluded = chosen ? "" : "not-selected";
+    ++of_kind;
+  }
+  if (from < 0 || from > to || to >= of_kind)
+    return Error{Error::Code::kUsage,
+                 fmt::format("--steps {}..{}: the trace has {} ({}), counted from 0", from, to,
+                             counted(of_kind, "step", "steps"), step_kind_name(run.kind)),
+                 "", fmt::format("choose within 0..{}", of_kind - 1), ""};
+  return Ok{};
+}
+
+void exclude(const Links& links, Run& run) {
+  for (const StepList& steps : classes_of(run)) {
+    exclude_incomplete(steps, links, run);
+    const bool comparable = run.kind != StepKind::kPrefill && run.kind != StepKind::kMixed;
+    if (comparable) exclude_outliers(steps, run);  // prompts differ in length by nature
+  }
+  const bool none_left = std::none_of(run.steps.begin(), run.steps.end(), [&](const Step& s) {
+    return s.kind == run.kind && s.why_excluded.empty();
+  });
+  if (!none_left) return;
+  for (Step& step : run.steps)  // all alike incomplete: the note on missing kernels says so
+    if (step.kind == run.kind) step.why_excluded.clear();
+}
+
+void note_excluded(Run& run, std::string_view code, std::string_view why_a, std::string_view why_b,
+                   Severity severity, std::string_view what) {
+  std::int64_t count = 0;
+  std::string where;
+  for (std::size_t s = 0; s < run.steps.size(); ++s) {
+    if (run.steps[s].why_excluded != why_a && run.steps[s].why_excluded != why_b) continue;
+    if (++count <= 8) where += fmt::format("{}{}", where.empty() ? "steps " : ", ", s);
+    if (count == 9) where += ", ...";
+  }
+  if (count > 0)
+    run.notes.add(
+        {std::string(code),
+         severity,
+         count,
+         {},
+         {},
+         where,
+         counted(count, "step", "steps") + " left out of the means: " + std::string(what)});
+}
+
+void note_steps(Run& run) {
+  note_excluded(run, "partial-step", "partial", "incomplete", Severity::kInfo,
+                "recorded in part only");
+  note_excluded(run, "outlier-step", "outlier", "outlier", Severity::kWarning,
+                "far longer than the median step");
+  constexpr std::int64_t kFew = 3;
+  const auto used =
+      std::count_if(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.used; });
+  if (used < kFew && run.how != StepsHow::kWholeTrace)
+    run.notes.add({"too-few-steps",
+                   Severity::kWarning,
+                   1,
+                   {},
+                   {},
+                   {},
+                   "only " + counted(used, "step", "steps") +
+                       " used: how much steps vary is unknown; record 5 or more"});
+}
+
+}  // namespace
+
+Status choose_steps(const Options& options, Run& run, const Links& links) {
+  place_activities(run);
+  infer_kinds(run, links);
+  run.kind = main_kind(run);
+  for (Step& step : run.steps)
+    if (step.kind != run.kind) step.why_excluded = "other-kind";
+  if (options.steps) {
+    TRY([[maybe_unused]] const Ok selected, select(options, run));
+  } else {
+    exclude(links, run);
+  }
+  for (Step& step : run.steps) step.used = step.why_excluded.empty();
+  note_steps(run);
+  return Ok{};
+}
+
+}  // namespace culprit::run

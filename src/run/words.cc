@@ -1,0 +1,29 @@
+#include <fmt/format.h>
+
+#include "run/chapters.h"
+
+namespace culprit::run {
+
+std::string counted(std::int64_t n, std::string_view one, std::string_view many) {
+  std::string digits = fmt::format("{}", n);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return fmt::format("{} {}", digits, n == 1 ? one : many);
+}
+
+std::string duration_text(Nanos ns) {
+  const double value = static_cast<double>(ns);  // for people only
+  if (ns < 1'000) return fmt::format("{} ns", ns);
+  if (ns < 1'000'000) return fmt::format("{:.3g} us", value / 1e3);
+  if (ns < 1'000'000'000) return fmt::format("{:.3g} ms", value / 1e6);
+  return fmt::format("{:.4g} s", value / 1e9);
+}
+
+std::string short_text(std::string_view name) {
+  constexpr std::size_t kBytes = 60;
+  if (name.size() <= kBytes) return std::string(name);
+  std::size_t cut = kBytes - 3;
+  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80U) --cut;
+  return std::string(name.substr(0, cut)) + "...";
+}
+
+}  // namespace culprit::run

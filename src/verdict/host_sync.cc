@@ -1,0 +1,111 @@
+// host-sync: the host waited for the device, and the device then waited for the host. A wait over a
+// busy device costs nothing and is ruled out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "base/text.h"
+#include "verdict/judges.h"
+
+namespace culprit::verdict {
+namespace {
+
+using known::Owner;
+
+// The waits that held launches back: which calls, how often, from where.
+struct Waits {
+  store::StringId api;  // of the most idle time
+  double per_step = 0;
+  std::optional<run::Source> source;
+};
+
+Waits find_waits(const evidence::Evidence& evidence) {
+  const run::Run& run = *evidence.run;
+  std::map<store::StringId, Nanos> idle_by_api;
+  std::vector<store::CallRow> calls;
+  for (const evidence::Gap& gap : evidence.gaps) {
+    if (gap.owner != Owner::kIdleHostSync || !gap.call.valid()) continue;
+    idle_by_api[run.trace->calls.name[gap.call.index]] += gap.end - gap.begin;
+    if (calls.empty() || calls.back() != gap.call) calls.push_back(gap.call);
+  }
+  Waits waits;
+  Nanos most = 0;
+  for (const auto& [api, idle] : idle_by_api) {
+    if (idle > most) waits.api = api, most = idle;
+  }
+  if (evidence.steps.used > 0) {
+    waits.per_step = static_cast<double>(calls.size()) / static_cast<double>(evidence.steps.used);
+  }
+  for (const store::CallRow call : calls) {
+    if (run.trace->calls.name[call.index] != waits.api) continue;
+    waits.source = run::source_of(run, call);
+    if (waits.source) break;
+  }
+  return waits;
+}
+
+std::string state_wait(evidence::Evidence& evidence) {
+  return evidence.add("steps.host_wait_ns", static_cast<double>(evidence.steps.host_wait_ns), "ns",
+                      "time per step the launching thread sat in calls that wait for the device",
+                      "culprit gaps TRACE --json");
+}
+
+void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdict& verdict) {
+  const Waits waits = find_waits(evidence);
+  Suspect suspect;
+  suspect.id = "host-sync";
+  suspect.confidence = Confidence::kLikely;
+  suspect.claim = fmt::format(
+      "The host waits for the device ({}, {} times a step with idle time after it) and only then "
+      "launches on: {} is idle after such a wait",
+      evidence.run->trace->strings.or_empty(waits.api),
+      text::count(std::max<std::int64_t>(1, std::llround(waits.per_step))),
+      cost_text(evidence, row.ns_per_step));
+  suspect.exposed_ns_per_step = row.ns_per_step;
+  suspect.ns_per_step = std::max(row.ns_per_step, evidence.steps.host_wait_ns);
+  if (waits.source) suspect.where.push_back(*waits.source);
+  const std::array cured{Owner::kIdleHostSync};
+  set_cost(evidence, cured, suspect);
+  suspect.facts = {fact_named(evidence, "idle-host-sync.ns_per_step"),
+                   fact_named(evidence, "steps.mean_ns"), state_wait(evidence)};
+  suspect.disproved_if =
+      "the idle time stays when the waiting call is removed or made asynchronous";
+  suspect.fix =
+      "keep the value on the device, or copy it without waiting (pinned memory, an event "
+      "one step later), so that the next launches are queued while the device works";
+  suspect.alternatives = {"overlap scheduling: prepare the next step while this one runs"};
+  verdict.suspects.push_back(std::move(suspect));
+}
+
+void examine(evidence::Evidence& evidence, Verdict& verdict) {
+  constexpr double kLeastShare = 0.05;  // a step always ends in some wait for its tokens
+  constexpr double kNotableWait = 0.2;  // of the step; less is not worth ruling out
+  constexpr double kWellBusy = 0.9;     // else the device did not work meanwhile
+  const evidence::BudgetRow* row = row_of(evidence, Owner::kIdleHostSync);
+  if (row != nullptr && row->share >= kLeastShare) return accuse(evidence, *row, verdict);
+  const evidence::StepStats& steps = evidence.steps;
+  const bool notable =
+      static_cast<double>(steps.host_wait_ns) >= kNotableWait * static_cast<double>(steps.mean);
+  if (!notable || steps.device_busy < kWellBusy) return;
+  const Nanos idle = row != nullptr ? row->ns_per_step : 0;
+  verdict.ruled_out.push_back(
+      {"host-sync",
+       "the host's waiting for the device makes the step slow",
+       fmt::format(
+           "the host waits {} a step, but the device works meanwhile: only {} is idle after "
+           "a wait",
+           text::duration(steps.host_wait_ns, false), text::duration(idle, false)),
+       {state_wait(evidence)}});
+}
+
+}  // namespace
+
+const Judge kHostSync{
+    {"host-sync", "idle device time after the host waited for the device",
+     "the host's API calls in the trace", "the idle time stays without the waiting call"},
+    examine};
+
+}  // namespace culprit::verdict

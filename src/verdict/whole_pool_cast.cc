@@ -1,0 +1,219 @@
+// whole-pool-cast: attention reads 16-bit keys from an 8-bit KV pool, so a backend converts the whole
+// pool of each layer in every step, however little of it is in use. Public cases: sgl-project/sglang
+// #35291 (43.7 % of a DeepSeek-R1 decode step), PRs #35322, #36087.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "verdict/judges.h"
+#include "verdict/tensor_table.h"
+
+namespace culprit::verdict {
+namespace {
+
+using evidence::Evidence;
+using evidence::KernelFigures;
+using evidence::PoolRead;
+using known::Dtype;
+using known::Owner;
+
+bool told(const std::string& how) { return how == "flag" || how == "server" || how == "config"; }
+
+// The server's own size of the pool, where it was given: does the tensor have as many rows?
+enum class Agreement { kUnknown, kAgrees, kDiffers };
+Agreement with_server(const Evidence& evidence, const PoolRead& read) {
+  const known::Deployment& deployment = evidence.known.deployment;
+  if (!deployment.pool_tokens || read.rows == 0) return Agreement::kUnknown;
+  const std::int64_t spare = read.rows - *deployment.pool_tokens;
+  // One page is reserved for padding; without a stated page size any common one will do.
+  constexpr std::int64_t kLargestPage = 128;
+  const bool agrees = deployment.page_size ? spare == *deployment.page_size || spare == 0
+                                           : spare >= 0 && spare <= kLargestPage;
+  return agrees ? Agreement::kAgrees : Agreement::kDiffers;
+}
+
+Confidence confidence_of(const Evidence& evidence, const PoolRead& read,
+                         const std::vector<TensorVerdict>& table) {
+  const KernelFigures& kernel = evidence.kernels[read.kernels.front()];
+  if (!kernel.doubt.empty()) return Confidence::kPossible;
+  const bool shape_recorded = read.row_from == "dims" && kernel.dtype_in_how == "dims";
+  const bool shape_derived =
+      read.row_from == "model" && read.match == "exact" && told(kernel.dtype_in_how);
+  const bool alone = std::none_of(table.begin(), table.end(),
+                                  [](const TensorVerdict& entry) { return entry.fits; });
+  const bool contradicted = with_server(evidence, read) == Agreement::kDiffers;
+  const bool counted = read.layers > 0;
+  if ((shape_recorded || (shape_derived && alone)) && counted && !contradicted) {
+    return Confidence::kCertain;
+  }
+  const bool placed = read.before_attention > 0.5 || read.row_from == "dims";
+  return counted && placed ? Confidence::kLikely : Confidence::kPossible;
+}
+
+std::string conversion_text(const KernelFigures& kernel) {
+  const std::string from = kernel.dtype_in == Dtype::kUnknown
+                               ? std::string("its 8-bit type")
+                               : std::string(known::dtype_name(kernel.dtype_in));
+  const std::string to = kernel.dtype_out == Dtype::kUnknown
+                             ? std::string("a 16-bit type")
+                             : std::string(known::dtype_name(kernel.dtype_out));
+  return fmt::format("from {} to {}", from, to);
+}
+
+std::string basis_text(const Evidence& evidence, const PoolRead& read) {
+  std::string text;
+  if (read.row_from == "assumed") {
+    text += fmt::format("; assumed: rows of {} values, the usual latent row (--model settles it)",
+                        read.row);
+  } else if (read.row_from.empty()) {
+    text += "; the pool's rows are unknown (--model settles it)";
+  }
+  if (evidence.kernels[read.kernels.front()].dtype_in_how == "inferred") {
+    text += "; the source type is inferred (--kv-dtype settles it)";
+  }
+  const known::Deployment& deployment = evidence.known.deployment;
+  switch (with_server(evidence, read)) {
+    case Agreement::kUnknown:
+      break;
+    case Agreement::kAgrees:
+      text += fmt::format("; the server states {} pool tokens: agrees",
+                          text::count(*deployment.pool_tokens));
+      break;
+    case Agreement::kDiffers:
+      text += fmt::format("; the server states {} pool tokens: does not agree",
+                          text::count(*deployment.pool_tokens));
+      break;
+  }
+  return text;
+}
+
+std::string claim_text(const Evidence& evidence, const PoolRead& read, Nanos exposed) {
+  const KernelFigures& kernel = evidence.kernels[read.kernels.front()];
+  const std::string pool =
+      read.rows > 0 ? fmt::format("{} slots x {} values", text::count(read.rows), read.row)
+                    : fmt::format("{} values", text::count(read.elements));
+  const std::string which = read.tensors == 2  ? "key pool and value pool"
+                            : read.tensors > 2 ? fmt::format("{} KV pools", read.tensors)
+                                               : "KV pool";
+  const std::string where = read.layers > 0
+                                ? fmt::format("in each of {} layers", read.layers)
+                                : fmt::format("{} times a step", text::number(read.calls_per_step));
+  return fmt::format(
+      "The whole {} ({}{}) is converted {} {}, every step, however little of it is in "
+      "use: {}{}",
+      which, pool, read.tensors > 1 ? " each" : "", conversion_text(kernel), where,
+      cost_text(evidence, exposed), basis_text(evidence, read));
+}
+
+std::vector<std::string> state_facts(Evidence& evidence, const PoolRead& read) {
+  std::vector<std::string> facts{fact_named(evidence, "steps.mean_ns")};
+  for (const std::size_t kernel : read.kernels) {
+    const evidence::KernelFacts stated = evidence::state_kernel(evidence, kernel);
+    for (const std::string& id : {stated.calls, stated.time, stated.average, stated.exposed,
+                                  stated.elements, stated.bytes, stated.gbps, stated.of_peak}) {
+      if (!id.empty()) facts.push_back(id);
+    }
+  }
+  if (read.layers > 0) {
+    facts.push_back(evidence.add(
+        "kv_pool.casts_per_layer", read.calls_per_step / static_cast<double>(read.layers), "1",
+        fmt::format("calls per step / {} layers (from {})", read.layers, read.layers_from),
+        "culprit layers TRACE --json | jq .layers"));
+  }
+  if (read.rows > 0) {
+    facts.push_back(evidence.add(
+        "kv_pool.rows", static_cast<double>(read.rows), "slot",
+        fmt::format("elements / {} (row from {})", read.row, read.row_from),
+        "culprit TRACE --json | jq '.suspects[] | select(.id==\"whole-pool-cast\").tensor.shape'"));
+  }
+  return facts;
+}
+
+std::vector<std::string> alternatives(const Evidence& evidence, const PoolRead& read) {
+  std::vector<std::string> list{
+      "an attention backend that reads the 8-bit pool itself (no conversion at all)",
+      "a fused kernel that converts in registers while it reads",
+      "control, not cure: a BF16 KV pool has no cast, at half the capacity"};
+  const std::optional<std::int64_t> active = evidence.known.deployment.active_tokens;
+  if (active && read.rows > *active && read.row > 0) {
+    // Gather and cast: read 8 bit, write 16 bit, read 16 bit again; the cast now: 3 bytes per value.
+    const double moved =
+        5.0 * static_cast<double>(*active) / (3.0 * static_cast<double>(read.rows));
+    list.insert(list.begin(),
+                fmt::format("gathering the {} live tokens moves {} of the bytes the cast moves now",
+                            text::count(*active), text::percent(moved)));
+  }
+  return list;
+}
+
+// The kernels of all pool reads and the lines they come from; returns their groups.
+std::vector<run::GroupId> take_kernels(const Evidence& evidence, Suspect& suspect) {
+  std::vector<run::GroupId> groups;
+  for (const PoolRead& read : evidence.pool_reads) {
+    for (const std::size_t index : read.kernels) {
+      const KernelFigures& kernel = evidence.kernels[index];
+      suspect.kernels.push_back(index);
+      suspect.ns_per_step += kernel.ns_per_step;
+      groups.push_back(kernel.group);
+      const bool known_place =
+          !kernel.source || std::find(suspect.where.begin(), suspect.where.end(), *kernel.source) !=
+                                suspect.where.end();
+      if (!known_place) suspect.where.push_back(*kernel.source);
+    }
+  }
+  return groups;
+}
+
+// All pool reads are one suspect, told by the largest.
+Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<TensorVerdict>& table) {
+  Suspect suspect;
+  suspect.id = "whole-pool-cast";
+  const std::vector<run::GroupId> groups = take_kernels(evidence, suspect);
+  suspect.exposed_ns_per_step = evidence::exposed_ns_per_step(*evidence.run, groups);
+  suspect.confidence = confidence_of(evidence, read, table);
+  suspect.claim = claim_text(evidence, read, suspect.exposed_ns_per_step);
+  const std::array cured{Owner::kCast};
+  set_cost(evidence, cured, suspect);
+  suspect.tensor = TensorMatch{"kv_pool", read.shape, {}, read.elements, read.match};
+  const Dtype source = evidence.kernels[read.kernels.front()].dtype_in;
+  if (source != Dtype::kUnknown) suspect.tensor->dtype = known::dtype_name(source);
+  const std::optional<std::int64_t> active = evidence.known.deployment.active_tokens;
+  if (active && read.rows > 0) {
+    suspect.live_fraction =
+        std::min(1.0, static_cast<double>(*active) / static_cast<double>(read.rows));
+  }
+  suspect.facts = state_facts(evidence, read);
+  suspect.disproved_if =
+      "the kernel takes as long with a pool of half the size (--max-total-tokens), or is still "
+      "launched with a 16-bit KV pool";
+  suspect.fix = "gather the active entries of the pool, then convert only those";
+  suspect.alternatives = alternatives(evidence, read);
+  return suspect;
+}
+
+void examine(Evidence& evidence, Verdict& verdict) {
+  if (evidence.pool_reads.empty()) return;
+  const PoolRead largest = evidence.pool_reads.front();
+  const std::vector<TensorVerdict> table = hold_against_model(evidence, largest);
+  Suspect suspect = accuse(evidence, largest, table);
+  const std::span<const TensorVerdict> tensors(table);
+  const std::size_t usual = usual_suspects(table);
+  rule_out_tensors(evidence, largest, tensors.first(usual), verdict);
+  rule_out_other_copies(evidence, largest, verdict);
+  rule_out_owners(evidence, suspect, verdict);
+  rule_out_tensors(evidence, largest, tensors.subspan(usual), verdict);
+  verdict.suspects.push_back(std::move(suspect));
+}
+
+}  // namespace
+
+const Judge kWholePoolCast{
+    {"whole-pool-cast",
+     "a cast kernel, once per layer and step, over a tensor of the size of the KV pool",
+     "kernel names and grids; shapes, --model and --kv-dtype make it certain",
+     "the kernel's time does not follow the size of the pool"},
+    examine};
+
+}  // namespace culprit::verdict

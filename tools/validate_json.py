@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Holds answers of culprit --json against the schema, and against what a schema cannot say: sums, order, references.
+
+Usage: validate_json.py SCHEMA ANSWER...      "-" is standard input; exit 1 if any answer is wrong.
+"""
+import json
+import pathlib
+import sys
+
+import jsonschema
+
+
+def place(error):
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path) or "."
+
+
+def schema_problems(schema, answer):
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(answer)
+    return [f"{place(error)}: {error.message[:300]}" for error in sorted(errors, key=lambda e: list(map(str, e.absolute_path)))]
+
+
+def step_problems(steps):
+    if steps["used"] is not None and steps["used"] > steps["count"]:
+        yield f".steps: {steps['used']} used of {steps['count']}"
+    for name in ("excluded", "outliers"):
+        for entry in steps[name]:
+            if entry["index"] >= (steps["count"] or 0):
+                yield f".steps.{name}: index {entry['index']} of {steps['count']} steps"
+
+
+def budget_problems(answer):
+    total = sum(row["ns_per_step"] for row in answer["budget"])
+    mean = answer["steps"]["mean_ns"]
+    if answer["budget"] and total != mean:
+        yield f".budget: adds up to {total} ns, the mean step is {mean} ns"
+    owners = [row["owner"] for row in answer["budget"]]
+    if len(owners) != len(set(owners)):
+        yield ".budget: an owner has two rows"
+
+
+def suspect_problems(answer):
+    facts = {fact["id"] for fact in answer["facts"]}
+    names = {kernel["name"] for kernel in answer["kernels"]}
+    for index, suspect in enumerate(answer["suspects"]):
+        here = f".suspects[{index}]"
+        if suspect["rank"] != index + 1:
+            yield f"{here}: rank {suspect['rank']}"
+        if suspect["exposed_ns_per_step"] > suspect["ns_per_step"]:
+            yield f"{here}: exposed for longer than it was at work"
+        for missing in [f for f in suspect["facts"] if f not in facts]:
+            yield f"{here}: cites {missing}, which is no fact"
+        for missing in [k for k in suspect["kernels"] if k not in names]:
+            yield f"{here}: names a kernel that is not listed: {missing[:80]}"
+        after = (suspect["gain"] or {}).get("step_ns_after")
+        if after and not after["low"] <= after["expected"] <= after["high"]:
+            yield f"{here}: gain is not low <= expected <= high"
+    for index, ruled in enumerate(answer["ruled_out"]):
+        for missing in [f for f in ruled["facts"] if f not in facts]:
+            yield f".ruled_out[{index}]: cites {missing}, which is no fact"
+
+
+def problems(schema, answer):
+    """Every fault of one answer, as text; empty when it is right."""
+    found = schema_problems(schema, answer)
+    if found:  # what follows needs the shape
+        return found
+    return [*step_problems(answer["steps"]), *budget_problems(answer), *suspect_problems(answer)]
+
+
+def main(schema_path, *paths):
+    schema = json.loads(pathlib.Path(schema_path).read_text())
+    wrong = 0
+    for path in paths:
+        text = sys.stdin.read() if path == "-" else pathlib.Path(path).read_text()
+        found = problems(schema, json.loads(text))
+        wrong += bool(found)
+        for problem in found:
+            print(f"{path}: {problem}")
+    return 1 if wrong or not paths else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
