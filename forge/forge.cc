@@ -78,8 +78,8 @@ void report(const Error& error, std::FILE* err) {
 
 }  // namespace
 
-int main(std::span<const std::string_view> args, std::FILE* out,
-         std::FILE* err) {  // NOLINT(bugprone-exception-escape)
+// NOLINTNEXTLINE(bugprone-exception-escape): the check takes it for the program's main
+int main(std::span<const std::string_view> args, std::FILE* out, std::FILE* err) {
   Result<Options> options = parse(args);
   if (!options) {
     report(options.error(), err);
