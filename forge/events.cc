@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace culprit::forge {
 namespace {
@@ -123,7 +124,7 @@ int occupancy(const Launch& launch, const Device& device) {
   const double resident =
       std::min<double>(static_cast<double>(std::min({by_warps, by_registers, by_shared, 24})),
                        static_cast<double>(blocks) / device.sms);
-  return std::min(100, static_cast<int>(resident * warps * 100 / max_warps + 0.5));
+  return std::min(100, static_cast<int>(std::lround(resident * warps * 100 / max_warps)));
 }
 
 }  // namespace

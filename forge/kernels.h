@@ -1,6 +1,5 @@
 // Names of device kernels as they stand in traces: demangled by the profiler, in full.
-// Source: traces of torch 2.6 to 2.9 with SGLang, FlashInfer, CUTLASS and cuBLAS on SM90, SM100 and
-// SM120.
+// Source: traces of torch 2.6 to 2.9 with SGLang, FlashInfer, CUTLASS and cuBLAS, SM90 to SM120.
 #pragma once
 
 #include <string>

@@ -10,6 +10,7 @@
 #include "cli/output_file.h"
 #include "cli/run_command.h"
 #include "ingest/ingest.h"
+#include "report/note_guide.h"
 #include "report/report.h"
 
 namespace culprit::cli {
@@ -93,20 +94,18 @@ Outcome refuse(const Settings& settings, Console& console, report::Answer& answe
   return outcome;
 }
 
-// Faults that make the answer less certain: a warning each, and under --strict the end.
-Status weigh_faults(const Settings& settings, Console& console, const report::Answer& answer) {
+// Damage of the input: a warning each, and under --strict the end.
+Status weigh_damage(const Settings& settings, Console& console, const report::Answer& answer) {
   std::string codes, first;
   for (const store::Note& note : answer.notes.all()) {
-    const bool fault =
-        note.severity == store::Severity::kWarning || note.severity == store::Severity::kDataLoss;
-    if (!fault) continue;
+    if (!report::is_damage(note)) continue;
     console.warn(note.message, note.code);
     codes += (codes.empty() ? "" : ", ") + note.code;
     if (first.empty()) first = note.code;
   }
   if (!settings.strict || codes.empty()) return Ok{};
   return Error{.code = Error::Code::kUnusable,
-               .what = fmt::format("refused by --strict: {}", codes),
+               .what = fmt::format("damaged, and refused by --strict: {}", codes),
                .where = answer.path,
                .hint = "without --strict the answer is given, with these notes",
                .note_code = first};
@@ -138,8 +137,8 @@ Outcome diagnose(const Settings& settings, Console& console) {
   if (!run.ok()) return refuse(settings, console, answer, run.error());
   answer.run = &*run;
   answer.notes.merge(run->notes);
-  const Status faults = weigh_faults(settings, console, answer);
-  if (!faults.ok()) return refuse(settings, console, answer, faults.error());
+  const Status damage = weigh_damage(settings, console, answer);
+  if (!damage.ok()) return refuse(settings, console, answer, damage.error());
 
   evidence::Evidence evidence = evidence::measure(*run, *std::move(known));
   answer.evidence = &evidence;

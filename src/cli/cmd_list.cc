@@ -77,7 +77,8 @@ std::string list_formats(const report::TextOptions& options) {
 std::string list_notes(const report::TextOptions& options) {
   std::string out;
   for (const report::NoteGuide& note : report::note_guide()) {
-    out += described(note.code, note.meaning, 21, options.width);
+    const std::string meaning = std::string(note.meaning) + (note.damage ? " (damage)" : "");
+    out += described(note.code, meaning, 21, options.width);
     out += described("", note.remedy, 21, options.width);
   }
   return out;

@@ -136,8 +136,8 @@ constexpr Flag kFlags[] = {
      "Lifts the limit of one screen, and of 20 rows in tables.", "", kToAnalysis,
      [](Settings& s, std::string_view) { return s.all = true; }},
     {"strict", "", kNothing, "", "a damaged trace is no answer: exit 2",
-     "Whatever would be a warning ends the run. For CI, where a doubtful answer is worse than "
-     "none.",
+     "A trace that is broken, or from which something is missing, is a warning; with this flag it "
+     "ends the run. `culprit list notes` says what counts as damage.",
      "", kToAnalysis, [](Settings& s, std::string_view) { return s.strict = true; }},
     {"quiet", "", kNothing, "", "no warnings and no progress on stderr; errors still are",
      "Notes stay in the answer itself.", "", kToAnalysis,

@@ -10,11 +10,16 @@ namespace culprit::evidence {
 
 std::string_view regime_name(Regime regime) {
   switch (regime) {
-    case Regime::kUnknown: return "unknown";
-    case Regime::kMemory: return "memory";
-    case Regime::kCompute: return "compute";
-    case Regime::kLatency: return "latency";
-    case Regime::kCommunication: return "communication";
+    case Regime::kUnknown:
+      return "unknown";
+    case Regime::kMemory:
+      return "memory";
+    case Regime::kCompute:
+      return "compute";
+    case Regime::kLatency:
+      return "latency";
+    case Regime::kCommunication:
+      return "communication";
   }
   return "unknown";
 }
@@ -22,8 +27,7 @@ std::string_view regime_name(Regime regime) {
 std::string Evidence::add(std::string name, double value, std::string unit, std::string how,
                           std::string query) {
   std::string id = fmt::format("F{}", facts.size() + 1);
-  facts.push_back(
-      {id, std::move(name), value, std::move(unit), std::move(how), std::move(query)});
+  facts.push_back({id, std::move(name), value, std::move(unit), std::move(how), std::move(query)});
   return id;
 }
 
@@ -61,9 +65,9 @@ Attribution measure_attribution(const Basis& basis, const std::vector<KernelFigu
     if (activity.op.valid()) op += ns;
     if (activity.step >= 0) step += ns;
     const std::uint32_t call = activity.call.index;
-    if (activity.call.valid() && call < run.call_frame.size() && run.call_frame[call].valid()) {
-      source += ns;
-    }
+    const bool placed = activity.call.valid() && !activity.in_graph &&
+                        call < run.call_frame.size() && run.call_frame[call].valid();
+    if (placed) source += ns;
   }
   double in_steps = 0, layered = 0;
   const std::int64_t layers = run.layers.count.value_or(0);

@@ -34,8 +34,10 @@ std::optional<run::Source> most_common_source(const run::Run& run,
   const std::size_t stride = std::max<std::size_t>(1, members.size() / kSamples) | 1U;
   std::vector<std::pair<run::Source, int>> counts;
   for (std::size_t i = 0; i < members.size(); i += stride) {
-    const store::CallRow call = run.activities[members[i].index].call;
-    if (!call.valid()) continue;
+    const run::Activity& activity = run.activities[members[i].index];
+    // The line behind a graph launch is that of the replay, not of the kernel.
+    if (!activity.call.valid() || activity.in_graph) continue;
+    const store::CallRow call = activity.call;
     const std::optional<run::Source> source = run::source_of(run, call);
     if (!source) continue;
     const auto known = std::find_if(counts.begin(), counts.end(),
@@ -46,9 +48,9 @@ std::optional<run::Source> most_common_source(const run::Run& run,
       ++known->second;
     }
   }
-  const auto best = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-    return a.second < b.second;
-  });
+  const auto best =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (best == counts.end()) return std::nullopt;
   return best->first;
 }
@@ -118,16 +120,16 @@ std::vector<KernelFigures> measure_kernels(const Basis& basis, const Members& me
     figures.calls = count;
     figures.calls_per_step = static_cast<double>(count) / static_cast<double>(basis.steps);
     figures.ns_per_step = basis.per_step(total);
-    if (step > 0) figures.share = static_cast<double>(figures.ns_per_step) / static_cast<double>(step);
+    if (step > 0)
+      figures.share = static_cast<double>(figures.ns_per_step) / static_cast<double>(step);
     figures.avg_ns = (total + count / 2) / count;
     figures.exposed_ns_per_step = basis.per_step(exposed.by_group[i]);
     trace_back(run, calls, figures);
     weigh(run, calls, figures);
     kernels.push_back(std::move(figures));
   }
-  std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
-    return a.ns_per_step > b.ns_per_step;
-  });
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const auto& a, const auto& b) { return a.ns_per_step > b.ns_per_step; });
   return kernels;
 }
 

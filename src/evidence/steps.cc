@@ -123,13 +123,11 @@ void find_tokens(const Basis& basis, const std::vector<KernelFigures>& kernels, 
     steps.tokens_how = "mark";
     return;
   }
+  // A norm has one block per row; norms of single heads have more rows than tokens, so the largest
+  // grid is an upper bound.
   for (const KernelFigures& kernel : kernels) {
     const run::Group& group = basis.run.groups[kernel.group.index];
-    if (group.kind != known::Owner::kNorm || group.grid[0] <= 0 ||
-        group.info.grid_rule != known::GridRule::kRowsPerBlock) {
-      continue;
-    }
-    // Norms of single heads have more rows than tokens: the largest is an upper bound.
+    if (group.kind != known::Owner::kNorm || group.grid[0] <= 0) continue;
     steps.tokens = std::max<std::int64_t>(steps.tokens.value_or(0), group.grid[0]);
     steps.tokens_how = "norm grid";
   }

@@ -10,10 +10,12 @@ constexpr NoteGuide kGuide[] = {
      "Launches have no kernel in the trace: the profiler dropped device records or its window cut "
      "them off.",
      "Record fewer steps, or start and stop the profiler between steps after a device "
-     "synchronisation."},
+     "synchronisation.",
+     true},
     {"launches-missing",
      "Kernels have no launch call in the trace, so their operator and source line are unknown.",
-     "Record host activities too (CPU and CUDA), and start the profiler before the launches."},
+     "Record host activities too (CPU and CUDA), and start the profiler before the launches.",
+     true},
     {"ops-missing", "Launches lie under no framework operator.",
      "Record CPU activities; kernels of extensions and graph replays have no operator by nature."},
     {"ops-on-another-thread",
@@ -26,14 +28,14 @@ constexpr NoteGuide kGuide[] = {
      "This is the recording of a graph capture: calls and shapes, but the kernels did not run.",
      "Give the trace of the replay (the run itself)."},
     {"graph-level-rows", "Graph replays appear as single rows without their kernels.",
-     "Record graphs by node (Nsight: --cuda-graph-trace=node)."},
+     "Record graphs by node (Nsight: --cuda-graph-trace=node).", true},
     {"late-timestamps",
      "Device rows end after many later rows of their stream began; they were clipped there.",
-     "Update the driver or the profiler library; the ranking is that of the clipped times."},
+     "Update the driver or the profiler library; the ranking is that of the clipped times.", true},
     {"impossible-duration", "A row lasts longer than the whole recording; it was not counted.",
-     "Record again; report the row to the profiler's makers if it comes back."},
+     "Record again; report the row to the profiler's makers if it comes back.", true},
     {"negative-duration", "A row ends before it begins; its duration was taken as zero.",
-     "Record again; report the row to the profiler's makers if it comes back."},
+     "Record again; report the row to the profiler's makers if it comes back.", true},
     {"overlap-legal",
      "Neighbouring kernels of one stream overlap for a short time (programmatic dependent launch).",
      "Nothing: the overlap is real and is counted once."},
@@ -45,17 +47,18 @@ constexpr NoteGuide kGuide[] = {
      "Look at them with `culprit steps`; include them with --steps A..B."},
     {"id-collision",
      "Ids are used twice for different things (several ranks in one file, or restarted counters).",
-     "Give the ranks' own files."},
+     "Give the ranks' own files.", true},
     {"bad-event", "Events are no proper events and were skipped.",
-     "Record or export again if the count matters; everything else was read."},
+     "Record or export again if the count matters; everything else was read.", true},
     {"bad-string", "Strings hold bytes that are no UTF-8, or a quote that is not escaped.",
-     "Nothing: they were repaired; names may look odd."},
+     "Nothing: they were repaired; names may look odd.", true},
     {"bad-number", "Numbers are no JSON numbers (inf, NaN, decimal commas) or out of range.",
-     "Export with LC_ALL=C; fields that do not matter to the answer were ignored."},
+     "Export with LC_ALL=C; fields that do not matter to the answer were ignored.", true},
     {"truncated", "The file ends in the middle: the recorder or the copy was interrupted.",
-     "Wait until the profiler has written its file, and copy it again; what was there was read."},
+     "Wait until the profiler has written its file, and copy it again; what was there was read.",
+     true},
     {"trailing-data", "Something follows the end of the trace; it was ignored.",
-     "Check that two files were not joined by mistake."},
+     "Check that two files were not joined by mistake.", true},
     {"empty", "The file holds no events.", "Check that the profiler was stopped and exported."},
     {"not-a-trace", "The file is no profiler trace.",
      "Give the file that torch.profiler's export_chrome_trace or a server's profiler wrote."},
@@ -72,14 +75,14 @@ constexpr NoteGuide kGuide[] = {
     {"retiming-off", "Re-timing the unchanged step does not reproduce the measured one well.",
      "Take predicted gains as bounds only."},
     {"limit", "A safety limit was reached (size, nesting or expansion of compressed data).",
-     "Check the file; give its plain, unpacked form if it is right."},
+     "Check the file; give its plain, unpacked form if it is right.", true},
     {"unknown-marks",
      "The marks of this trace are of no known engine; steps were found without them.",
      "Nothing if the steps are right; else name the range to use by recording ProfilerStep marks."},
     {"duplicate-key", "Objects hold a key twice; the last one counts.",
-     "Nothing, unless two tools wrote into one file."},
+     "Nothing, unless two tools wrote into one file.", true},
     {"ranks-inseparable", "Several ranks are mixed in one file and nothing tells them apart.",
-     "Give the ranks' own files."},
+     "Give the ranks' own files.", true},
     {"other-devices",
      "The file holds activities of several devices; the figures are about the busiest one.",
      "Give the trace of the rank you mean, if it is another."},
@@ -96,6 +99,13 @@ const NoteGuide* find_note_guide(std::string_view code) {
   const auto* at = std::find_if(std::begin(kGuide), std::end(kGuide),
                                 [code](const NoteGuide& guide) { return guide.code == code; });
   return at == std::end(kGuide) ? nullptr : at;
+}
+
+bool is_damage(const store::Note& note) {
+  const NoteGuide* guide = find_note_guide(note.code);
+  const bool grave =
+      note.severity == store::Severity::kWarning || note.severity == store::Severity::kDataLoss;
+  return grave && guide != nullptr && guide->damage;
 }
 
 }  // namespace culprit::report

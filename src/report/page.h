@@ -18,6 +18,7 @@ class Page {
 
   // From here on, paragraphs longer than `lines` are cut with an ellipsis; never with options.all.
   void limit_paragraphs(int lines) { paragraph_lines_ = lines; }
+  int paragraph_limit() const { return paragraph_lines_; }
   void blank();
   void title(std::string_view text);
   // Wrapped; the first line begins after `indent` spaces, the others after `hang`.

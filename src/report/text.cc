@@ -25,14 +25,15 @@ constexpr Detail kDetails[] = {
     {12, 4, 10, 6, 3}, {10, 3, 8, 4, 3}, {8, 3, 6, 3, 3}, {7, 3, 5, 3, 3}, {6, 2, 5, 2, 3},
     {6, 2, 4, 2, 2},   {5, 2, 3, 2, 2},  {5, 1, 3, 1, 1}, {4, 1, 3, 1, 1}, {3, 1, 3, 1, 1}};
 // Sentences are cut only when fewer rows do not help.
-constexpr int kParagraphLines[] = {4, 2, 1};
+constexpr int kParagraphLines[] = {4, 3, 2, 1};
 
 std::string steps_text(const Page& page, const Answer& answer) {
   const evidence::StepStats& steps = answer.evidence->steps;
   const std::string_view kind = run::step_kind_name(answer.run->kind);
-  std::string out = fmt::format("{} {} step{}", text::count(steps.found),
-                                answer.run->kind == run::StepKind::kUnknown ? "unnamed" : kind,
-                                steps.found == 1 ? "" : "s");
+  const bool unknown = answer.run->kind == run::StepKind::kUnknown;
+  std::string out = fmt::format("{} {}step{}{}", text::count(steps.found),
+                                unknown ? std::string() : std::string(kind) + " ",
+                                steps.found == 1 ? "" : "s", unknown ? " of unknown kind" : "");
   std::string which;
   if (steps.used != steps.found) which = fmt::format("{} used", text::count(steps.used));
   const std::vector<StepGroup> groups = step_groups(*answer.run);

@@ -86,6 +86,12 @@ std::string facts_text(const verdict::Suspect& suspect) {
   return out;
 }
 
+std::string bound_text(std::string_view bound) {
+  if (bound == "gpu") return "the GPU";
+  if (bound == "host-launch") return "the host's launches";
+  return std::string(bound);
+}
+
 Ink ink_of(verdict::Standing standing) {
   if (standing == verdict::Standing::kCulprit) return Ink::kRed;
   return standing == verdict::Standing::kContributor ? Ink::kYellow : Ink::kPlain;
@@ -132,7 +138,7 @@ std::string gain_text(const Page& page, const verdict::Gain& gain) {
   if (gain.tokens_per_s_after > 0) {
     out += fmt::format(", {} tokens/s", text::number(gain.tokens_per_s_after));
   }
-  if (!gain.bound_by_after.empty()) out += ", then bound by " + gain.bound_by_after;
+  if (!gain.bound_by_after.empty()) out += ", then bound by " + bound_text(gain.bound_by_after);
   return out;
 }
 
@@ -158,12 +164,15 @@ void add_ruled_out(Page& page, const Answer& answer, std::size_t at_most) {
   }
   key_width = std::min(key_width, 24);
   if (!ruled_out.empty()) page.title("ruled out");
+  const int limit = page.paragraph_limit();
+  page.limit_paragraphs(std::max(1, limit / 2));  // the number that clears comes first
   for (std::size_t i = 0; i < std::min(ruled_out.size(), at_most); ++i) {
     page.entry(ruled_out[i].hypothesis, key_width, ruled_out[i].because);
   }
   if (ruled_out.size() > at_most) {
     page.paragraph(fmt::format("{} more: --all", ruled_out.size() - at_most), 2, 2, Ink::kDim);
   }
+  page.limit_paragraphs(limit);
   // Who is well matters most where nobody is to blame.
   if (healthy.empty() || (!answer.verdict->suspects.empty() && !page.options().all)) return;
   page.title("healthy");

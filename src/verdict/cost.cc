@@ -11,8 +11,9 @@ namespace {
 
 using known::Owner;
 
-// All used steps of one batch size, or 0.
+// Tokens that a decode step yields: the batch where all used steps share one; else 0, unknown.
 std::int64_t common_batch(const run::Run& run) {
+  if (run.kind != run::StepKind::kDecode) return 0;
   std::int64_t batch = 0;
   for (const run::Step& step : run.steps) {
     if (!step.used) continue;
@@ -23,25 +24,48 @@ std::int64_t common_batch(const run::Run& run) {
   return batch;
 }
 
-bool host_owned(Owner owner) {
-  return owner == Owner::kIdleHostLaunch || owner == Owner::kIdleHostSync ||
-         owner == Owner::kIdleHostWork || owner == Owner::kIdleStall;
+// What an owner's time is bound by, in the words of the contract.
+std::string_view bound_of(Owner owner) {
+  switch (owner) {
+    case Owner::kIdleHostLaunch:
+      return "host-launch";
+    case Owner::kIdleHostSync:
+      return "host-sync";
+    case Owner::kIdleHostWork:
+      return "host-work";
+    case Owner::kIdleStall:
+      return "step-stall";
+    case Owner::kUnexplained:
+      return "unexplained";
+    default:
+      return known::is_comm(owner) ? "communication" : "gpu";
+  }
 }
 
 std::string bound_after(const evidence::Evidence& evidence, Nanos left,
                         std::span<const Owner> cured) {
+  const auto is_cured = [&](Owner owner) {
+    return std::find(cured.begin(), cured.end(), owner) != cured.end();
+  };
   // The host needs its time for a step whatever the device does: with less device time than that
   // left, the launches bound the step, unless they are what the fix cures.
-  const bool launches_cured =
-      std::find(cured.begin(), cured.end(), Owner::kIdleHostLaunch) != cured.end();
-  if (!launches_cured && evidence.steps.host_ns > left) return "host-launch";
-  Nanos comm = 0, host = 0, rest = 0;
+  if (!is_cured(Owner::kIdleHostLaunch) && evidence.steps.host_ns > left) return "host-launch";
+  std::vector<std::pair<std::string_view, Nanos>> bounds;
   for (const evidence::BudgetRow& row : evidence.budget) {
-    if (std::find(cured.begin(), cured.end(), row.owner) != cured.end()) continue;
-    (known::is_comm(row.owner) ? comm : host_owned(row.owner) ? host : rest) += row.ns_per_step;
+    if (is_cured(row.owner)) continue;
+    const std::string_view bound = bound_of(row.owner);
+    const auto entry = std::find_if(bounds.begin(), bounds.end(),
+                                    [&](const auto& each) { return each.first == bound; });
+    if (entry == bounds.end()) {
+      bounds.emplace_back(bound, row.ns_per_step);
+    } else {
+      entry->second += row.ns_per_step;
+    }
   }
-  if (host > comm && host > rest) return "host-launch";
-  return comm > rest ? "communication" : "gpu";
+  const auto largest =
+      std::max_element(bounds.begin(), bounds.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return largest == bounds.end() ? std::string() : std::string(largest->first);
 }
 
 }  // namespace
@@ -62,6 +86,10 @@ std::string fact_named(const evidence::Evidence& evidence, std::string_view name
     if (fact.name == name) return fact.id;
   }
   return {};
+}
+
+std::string own_query(std::string_view fact) {
+  return fmt::format("culprit TRACE --json | jq '.facts[] | select(.name==\"{}\").value'", fact);
 }
 
 std::string cost_text(const evidence::Evidence& evidence, Nanos ns) {

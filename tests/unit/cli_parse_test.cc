@@ -1,0 +1,216 @@
+#include "cli/parse.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+
+namespace culprit::cli {
+namespace {
+
+Result<Settings> parse_words(std::vector<std::string_view> words) { return parse(words); }
+
+std::string fault_of(std::vector<std::string_view> words) {
+  const Result<Settings> settings = parse_words(std::move(words));
+  if (settings.ok()) return "no fault";
+  EXPECT_EQ(settings.error().code, Error::Code::kUsage);
+  EXPECT_FALSE(settings.error().hint.empty());
+  return settings.error().what + " | " + settings.error().hint;
+}
+
+bool holds(const std::string& text, std::string_view what) {
+  return text.find(what) != std::string::npos;
+}
+
+TEST(Flags, EachIsComplete) {
+  std::set<std::string_view> names;
+  for (const Flag& flag : flags()) {
+    EXPECT_TRUE(names.insert(flag.name).second) << flag.name;
+    EXPECT_NE(flag.commands, 0U) << flag.name;
+    EXPECT_EQ(flag.takes == Takes::kNothing, flag.value.empty()) << flag.name;
+    if (flag.set == nullptr) continue;  // of a later version, or help itself
+    EXPECT_FALSE(flag.help.empty()) << flag.name;
+    EXPECT_LE(flag.help.size(), 58U) << flag.name;  // one line of -h
+    EXPECT_TRUE(flag.name == "version" || !flag.long_help.empty()) << flag.name;
+    EXPECT_EQ(flag.takes == Takes::kNothing, flag.hint.empty()) << flag.name;
+  }
+}
+
+TEST(Flags, EveryOneOfThisVersionIsInTheHelp) {
+  const std::string short_help = help_text(Help::kShort, 80);
+  const std::string long_help = help_text(Help::kLong, 80);
+  for (const std::string& name : flag_names()) {
+    EXPECT_TRUE(holds(short_help, name)) << name;
+    EXPECT_TRUE(holds(long_help, name)) << name;
+  }
+  for (const std::string& name : command_names()) EXPECT_TRUE(holds(short_help, name)) << name;
+  EXPECT_FALSE(holds(long_help, "whatif"));
+  EXPECT_FALSE(holds(long_help, "--html"));
+}
+
+TEST(Parse, ATraceAloneIsDiagnosed) {
+  const auto settings = parse_words({"trace.json"});
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->command->name, "diagnose");
+  EXPECT_EQ(settings->words, std::vector<std::string>{"trace.json"});
+  EXPECT_FALSE(settings->json);
+}
+
+TEST(Parse, FlagsMayStandAnywhere) {
+  const auto settings =
+      parse_words({"--gpu", "H100 SXM", "kernels", "--all", "t.json", "--steps=3..7", "-v"});
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->command->name, "kernels");
+  EXPECT_EQ(settings->gpu, "H100 SXM");
+  EXPECT_TRUE(settings->all);
+  EXPECT_TRUE(settings->verbose);
+  EXPECT_EQ(settings->steps, (std::pair<std::int64_t, std::int64_t>{3, 7}));
+}
+
+TEST(Parse, TheWordAfterJsonIsAFileOnlyIfTheTraceIsGivenToo) {
+  const auto alone = parse_words({"--json", "t.json"});
+  ASSERT_TRUE(alone.ok());
+  EXPECT_TRUE(alone->json);
+  EXPECT_EQ(alone->json_file, "");
+  EXPECT_EQ(alone->words, std::vector<std::string>{"t.json"});
+
+  for (const auto& words : {std::vector<std::string_view>{"t.json", "--json", "out.json"},
+                            std::vector<std::string_view>{"--json", "out.json", "t.json"},
+                            std::vector<std::string_view>{"t.json", "--json=out.json"},
+                            std::vector<std::string_view>{"--json=out.json", "t.json"}}) {
+    const auto settings = parse(words);
+    ASSERT_TRUE(settings.ok());
+    EXPECT_EQ(settings->json_file, "out.json");
+    EXPECT_EQ(settings->words, std::vector<std::string>{"t.json"});
+  }
+  const auto command = parse_words({"--json", "kernels", "t.json"});
+  ASSERT_TRUE(command.ok());
+  EXPECT_EQ(command->command->name, "kernels");
+  EXPECT_EQ(command->json_file, "");
+  const auto followed = parse_words({"t.json", "--json", "--all"});
+  ASSERT_TRUE(followed.ok());
+  EXPECT_TRUE(followed->json && followed->all && followed->json_file.empty());
+}
+
+TEST(Parse, StandardInputIsAWord) {
+  const auto settings = parse_words({"-"});
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->words, std::vector<std::string>{"-"});
+}
+
+TEST(Parse, AfterTwoDashesEverythingIsAWord) {
+  const auto settings = parse_words({"--", "--odd name.json"});
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->words, std::vector<std::string>{"--odd name.json"});
+}
+
+TEST(Parse, ForgeKeepsItsOwnArguments) {
+  const auto settings = parse_words({"forge", "glm5", "--seed", "3", "--unknown-to-us"});
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->words.size(), 4U);
+  EXPECT_EQ(settings->words.back(), "--unknown-to-us");
+}
+
+TEST(Parse, FaultsNameWhatWouldBeRight) {
+  EXPECT_TRUE(holds(fault_of({"t.json", "--jsno"}), "--json"));
+  EXPECT_TRUE(holds(fault_of({"t.json", "--gpu"}), "--gpu needs a value"));
+  EXPECT_TRUE(holds(fault_of({"t.json", "--gpu", "--all"}), "--gpu needs a value"));
+  EXPECT_TRUE(holds(fault_of({"t.json", "--all=yes"}), "takes no value"));
+  EXPECT_TRUE(holds(fault_of({"kernles", "t.json"}), "did you mean: kernels"));
+  EXPECT_TRUE(holds(fault_of({"kernels"}), "no trace given"));
+  EXPECT_TRUE(holds(fault_of({"a.json", "b.json"}), "2 traces given"));
+  EXPECT_TRUE(holds(fault_of({"list", "gpus", "--json"}), "does not apply"));
+}
+
+TEST(Parse, WrongValuesAreRefused) {
+  for (const auto& [flag, values] :
+       std::vector<std::pair<std::string_view, std::vector<std::string_view>>>{
+           {"--tp", {"0", "x", "8x", "9999999999999999999"}},
+           {"--kv-dtype", {"fp9", "", "float99"}},
+           {"--pool-tokens", {"0", "1e6", "-5"}},
+           {"--active-tokens", {"none"}},
+           {"--tpot", {"0", "-1", "nan", "inf", "95ms"}},
+           {"--steps", {"3", "7..3", "a..b", "..", "-1..4"}},
+           {"--threads", {"-1", "1025", "two"}},
+           {"--color", {"sometimes"}},
+           {"--time-unit", {"min"}},
+           {"--width", {"39", "401", "wide"}}}) {
+    for (const std::string_view value : values) {
+      const std::string given = std::string(flag) + "=" + std::string(value);
+      EXPECT_TRUE(holds(fault_of({"t.json", given}), std::string(flag))) << given;
+    }
+  }
+}
+
+TEST(Parse, RightValuesAreTaken) {
+  const auto settings = parse_words(
+      {"t.json", "--tp=8", "--kv-dtype=fp8_e4m3", "--pool-tokens=495552", "--active-tokens", "220",
+       "--tpot=95.2", "--threads=0", "--color=never", "--time-unit=us", "--width=120", "--strict",
+       "--quiet", "--model", "m", "--server-info", "s.json"});
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->tp, 8);
+  EXPECT_EQ(settings->kv_dtype, known::Dtype::kFp8E4m3);
+  EXPECT_EQ(settings->pool_tokens, 495552);
+  EXPECT_EQ(settings->active_tokens, 220);
+  EXPECT_EQ(settings->tpot_ms, 95.2);
+  EXPECT_EQ(settings->color, term::ColorWhen::kNever);
+  EXPECT_EQ(settings->unit, text::TimeUnit::kUs);
+  EXPECT_EQ(settings->width, 120);
+  EXPECT_TRUE(settings->strict && settings->quiet);
+  EXPECT_EQ(settings->model, "m");
+  EXPECT_EQ(settings->server_info, "s.json");
+  const auto automatic = parse_words({"t.json", "--kv-dtype=auto"});
+  ASSERT_TRUE(automatic.ok());
+  EXPECT_FALSE(automatic->kv_dtype.has_value());
+}
+
+TEST(Parse, WhatComesLaterIsRefusedByName) {
+  for (const char* command : {"comm", "memory", "explain", "whatif", "floor", "compare", "sql",
+                              "slice", "capture", "fleet", "mcp", "lab"}) {
+    EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
+  }
+  for (const char* flag : {"--html", "--markdown", "--mapping", "--redact"}) {
+    EXPECT_TRUE(holds(fault_of({"t.json", flag}), "not in this version")) << flag;
+  }
+}
+
+TEST(Parse, HelpAndVersionNeedNoTrace) {
+  for (const auto& words :
+       {std::vector<std::string_view>{"--help"}, std::vector<std::string_view>{"-h"},
+        std::vector<std::string_view>{"t.json", "-h"}}) {
+    const auto settings = parse(words);
+    ASSERT_TRUE(settings.ok());
+    EXPECT_EQ(settings->command->id, CommandId::kHelp);
+    EXPECT_NE(settings->help, Help::kNone);
+    EXPECT_TRUE(settings->words.empty());
+  }
+  const auto of_command = parse_words({"gaps", "--help"});
+  ASSERT_TRUE(of_command.ok());
+  EXPECT_EQ(of_command->command->name, "gaps");
+  const auto version = parse_words({"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_TRUE(version->version);
+}
+
+TEST(Help, PagesStayWithinTheWidth) {
+  for (const int width : {60, 80, 120}) {
+    std::string pages = help_text(Help::kShort, width) + help_text(Help::kLong, width);
+    for (const Command& command : commands()) pages += command_help(command, Help::kLong, width);
+    std::size_t begin = 0;
+    for (std::size_t end; (end = pages.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      const std::string line = pages.substr(begin, end - begin);
+      const bool fixed = line.starts_with("usage:") || line.starts_with("example:") ||
+                         line.starts_with("  culprit ");
+      EXPECT_TRUE(fixed || text::display_width(line) <= width) << line;
+    }
+  }
+  std::size_t usage_lines = 0;
+  for (const char c : usage_text()) usage_lines += c == '\n';
+  EXPECT_EQ(usage_lines, 8U);
+}
+
+}  // namespace
+}  // namespace culprit::cli
