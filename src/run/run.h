@@ -76,7 +76,7 @@ struct Step {
 
 struct Layers {
   std::optional<std::int64_t> count;
-  std::string how;  // "call-counts", "sequence", "config"; empty: unknown
+  std::string how;  // "call-counts", "config"; empty: unknown
   std::optional<std::int64_t> first_dense;
 };
 
