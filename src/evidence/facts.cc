@@ -27,8 +27,9 @@ void state_budget(Evidence& evidence) {
         known::is_idle(row.owner)
             ? "idle device time with this cause, mean over the used steps"
             : "device time of this kind, overlaps counted once, mean over the used steps",
-        fmt::format("culprit budget TRACE --json | jq '.budget[] | select(.owner==\"{}\")'",
-                    owner));
+        fmt::format(
+            "culprit budget TRACE --json | jq '.budget[] | select(.owner==\"{}\").ns_per_step'",
+            owner));
   }
 }
 

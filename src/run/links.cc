@@ -103,14 +103,9 @@ Status check_collisions(Run& run, Links& links) {
                      "separates them",
                  trace.info.path, "give the trace of each rank instead of the merged file",
                  "ranks-inseparable"};
-  run.notes.add({"id-collision",
-                 store::Severity::kWarning,
-                 colliding,
-                 {},
-                 {},
-                 {},
-                 counted(colliding, "correlation id is", "correlation ids are") +
-                     " shared by several launches; their kernels are linked to none"});
+  add_note(run, "id-collision", store::Severity::kWarning, colliding,
+           counted(colliding, "correlation id is", "correlation ids are") +
+               " shared by several launches; their kernels are linked to none");
   return Ok{};
 }
 
@@ -171,15 +166,9 @@ void note_skew(Run& run) {
     most = std::max(most, launched - a.begin);
   }
   if (early > 0)
-    run.notes.add({"clock-skew",
-                   store::Severity::kWarning,
-                   early,
-                   {},
-                   {},
-                   {},
-                   counted(early, "kernel starts", "kernels start") +
-                       " before their launch, by up to " + duration_text(most) +
-                       ": clock skew; no launch latency is derived from them"});
+    add_note(run, "clock-skew", store::Severity::kWarning, early,
+             counted(early, "kernel starts", "kernels start") + " before their launch, by up to " +
+                 duration_text(most) + ": clock skew; no launch latency is derived from them");
 }
 
 }  // namespace
@@ -213,7 +202,8 @@ Status link_calls(Run& run, Links& links) {
       ++run.kernels_without_launch;
   }
   for (std::uint32_t call = 0; call < trace.calls.size(); ++call)
-    if (links.has_activity[call] == 0 && links.api_of(trace, CallRow{call}) == Api::kGraphLaunch)
+    if (links.has_activity[call] == 0 && of_rank(run, CallRow{call}) &&
+        links.api_of(trace, CallRow{call}) == Api::kGraphLaunch)
       run.graphs_without_kernels.push_back(CallRow{call});
   find_graphs_without_launch(run);
   find_lost(trace, links);

@@ -50,7 +50,7 @@ Waits find_waits(const evidence::Evidence& evidence) {
 std::string state_wait(evidence::Evidence& evidence) {
   return evidence.add("steps.host_wait_ns", static_cast<double>(evidence.steps.host_wait_ns), "ns",
                       "time per step the launching thread sat in calls that wait for the device",
-                      "culprit gaps TRACE --json");
+                      own_query("steps.host_wait_ns"));
 }
 
 void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdict& verdict) {
@@ -59,11 +59,10 @@ void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdic
   suspect.id = "host-sync";
   suspect.confidence = Confidence::kLikely;
   suspect.claim = fmt::format(
-      "The host waits for the device ({}, {} times a step with idle time after it) and only then "
-      "launches on: {} is idle after such a wait",
+      "The host waits for the device ({}) and only then launches on: {} times a step the device is "
+      "idle after such a wait",
       evidence.run->trace->strings.or_empty(waits.api),
-      text::count(std::max<std::int64_t>(1, std::llround(waits.per_step))),
-      cost_text(evidence, row.ns_per_step));
+      text::count(std::max<std::int64_t>(1, std::llround(waits.per_step))));
   suspect.exposed_ns_per_step = row.ns_per_step;
   suspect.ns_per_step = std::max(row.ns_per_step, evidence.steps.host_wait_ns);
   if (waits.source) suspect.where.push_back(*waits.source);

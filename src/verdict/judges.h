@@ -31,6 +31,8 @@ const evidence::BudgetRow* row_of(const evidence::Evidence& evidence, known::Own
 Nanos time_of(const evidence::Evidence& evidence, known::Owner owner);  // 0 without a row
 // Id of the fact with this name; empty if it was not stated.
 std::string fact_named(const evidence::Evidence& evidence, std::string_view name);
+// The query of a fact that no other field of the answer repeats.
+std::string own_query(std::string_view fact);
 // "64.6 ms of the 93.2 ms step (69.3 %)"
 std::string cost_text(const evidence::Evidence& evidence, Nanos ns);
 

@@ -89,7 +89,7 @@ std::string basis_text(const Evidence& evidence, const PoolRead& read) {
   return text;
 }
 
-std::string claim_text(const Evidence& evidence, const PoolRead& read, Nanos exposed) {
+std::string claim_text(const Evidence& evidence, const PoolRead& read) {
   const KernelFigures& kernel = evidence.kernels[read.kernels.front()];
   const std::string pool =
       read.rows > 0 ? fmt::format("{} slots x {} values", text::count(read.rows), read.row)
@@ -101,10 +101,9 @@ std::string claim_text(const Evidence& evidence, const PoolRead& read, Nanos exp
                                 ? fmt::format("in each of {} layers", read.layers)
                                 : fmt::format("{} times a step", text::number(read.calls_per_step));
   return fmt::format(
-      "The whole {} ({}{}) is converted {} {}, every step, however little of it is in "
-      "use: {}{}",
-      which, pool, read.tensors > 1 ? " each" : "", conversion_text(kernel), where,
-      cost_text(evidence, exposed), basis_text(evidence, read));
+      "The whole {} ({}{}) is converted {} {}, every step, however little of it is in use{}", which,
+      pool, read.tensors > 1 ? " each" : "", conversion_text(kernel), where,
+      basis_text(evidence, read));
 }
 
 std::vector<std::string> state_facts(Evidence& evidence, const PoolRead& read) {
@@ -120,13 +119,18 @@ std::vector<std::string> state_facts(Evidence& evidence, const PoolRead& read) {
     facts.push_back(evidence.add(
         "kv_pool.casts_per_layer", read.calls_per_step / static_cast<double>(read.layers), "1",
         fmt::format("calls per step / {} layers (from {})", read.layers, read.layers_from),
-        "culprit layers TRACE --json | jq .layers"));
+        fmt::format(
+            "culprit kernels TRACE --json --all | jq '([.kernels[{}].calls_per_step] | add) "
+            "/ {}'",
+            fmt::join(read.kernels, ","), read.layers)));
   }
   if (read.rows > 0) {
-    facts.push_back(evidence.add(
-        "kv_pool.rows", static_cast<double>(read.rows), "slot",
-        fmt::format("elements / {} (row from {})", read.row, read.row_from),
-        "culprit TRACE --json | jq '.suspects[] | select(.id==\"whole-pool-cast\").tensor.shape'"));
+    facts.push_back(
+        evidence.add("kv_pool.rows", static_cast<double>(read.rows), "slot",
+                     fmt::format("elements / {} (row from {})", read.row, read.row_from),
+                     fmt::format("culprit TRACE --json | jq '.suspects[] | "
+                                 "select(.id==\"whole-pool-cast\").tensor.elements / {}'",
+                                 read.row)));
   }
   return facts;
 }
@@ -173,7 +177,7 @@ Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<Tenso
   const std::vector<run::GroupId> groups = take_kernels(evidence, suspect);
   suspect.exposed_ns_per_step = evidence::exposed_ns_per_step(*evidence.run, groups);
   suspect.confidence = confidence_of(evidence, read, table);
-  suspect.claim = claim_text(evidence, read, suspect.exposed_ns_per_step);
+  suspect.claim = claim_text(evidence, read);
   const std::array cured{Owner::kCast};
   set_cost(evidence, cured, suspect);
   suspect.tensor = TensorMatch{"kv_pool", read.shape, {}, read.elements, read.match};

@@ -155,7 +155,6 @@ TEST(Links, AKernelWithoutALaunchIsCountedAndStillFindsItsOperatorById) {
   EXPECT_EQ(run.activities[0].op, store::OpRow{0});
   EXPECT_EQ(run.kernels_without_launch, 2);
   EXPECT_EQ(note(run, "launches-missing").count, 2);
-  EXPECT_EQ(note(run, "launches-missing").severity, store::Severity::kDataLoss);
 }
 
 // Kernels of kineto#1380: 9 us each, 2.3 us before their launch.
@@ -253,7 +252,7 @@ TEST(Links, ASynchronisingCallWithTheSameIdIsNoLaunch) {
 
 TEST(Links, TheSameRunForAnyNumberOfThreads) {
   TraceMaker m;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 60'000; ++i) {
     m.frame("a.py(1): f", 100 * i, 90);
     m.frame("<built-in method to of Tensor object>", 100 * i + 5, 50, "a.py:3");
     m.op("aten::to", 100 * i + 10, 40);
