@@ -15,7 +15,7 @@ std::string cast_copy(
     Element to);  // contiguous, dtypes differ; works through 512 elements per block
 std::string layout_copy(Element of);  // same dtype, strided; 512 elements per block
 std::string to_fp8_copy();            // bf16 -> e4m3
-std::string gather_rows();  // embedding
+std::string gather_rows();            // embedding
 std::string index_put();
 std::string add(Element of);
 std::string add_scalar(Element of);
