@@ -29,6 +29,7 @@ class Stream {
   std::uint32_t index(std::size_t i) const { return first_[i]; }
   const Activity& at(std::size_t i) const { return activities_[first_[i]]; }
 
+  Nanos length(std::size_t i) const { return at(i).end - at(i).begin; }
   Nanos overlap(std::size_t i) const {
     return i + 1 < size_ ? std::max<Nanos>(at(i).end - at(i + 1).begin, 0) : 0;
   }
@@ -39,7 +40,7 @@ class Stream {
     Nanos longest = 0;
     for (std::size_t k = i + 1; k < size_ && covered < kMany && at(k).begin < at(i).end; ++k) {
       ++covered;
-      longest = std::max(longest, at(k).end - at(k).begin);
+      longest = std::max(longest, length(k));
     }
     const bool far = overlap(i) > kLongOverlap && overlap(i) / kTimesLonger > longest;
     if (!at(i).in_graph) return covered >= kMany || far;
@@ -151,9 +152,9 @@ void limit_ends(Run& run) {
       if (overlap == 0) continue;
       if (stream.late(i)) {
         limits.emplace_back(stream.index(i), stream.at(i + 1).begin);
-      } else {
+      } else if (const Nanos shared = std::min(overlap, stream.length(i + 1)); shared > 0) {
         ++found.legal;
-        found.legal_time = capped_sum(found.legal_time, overlap);
+        found.legal_time = capped_sum(found.legal_time, shared);
       }
     }
   }

@@ -207,8 +207,8 @@ TEST(Links, RanksThatNothingSeparatesAreRefused) {
   TraceMaker m;
   for (int rank = 0; rank < 2; ++rank)
     for (int i = 0; i < 50; ++i) {
-      m.call("cudaLaunchKernel", 40 * i + rank * 10, 2, i + 1);
-      m.kernel("k", 40 * i + 5 + rank * 20, 10, i + 1);
+      m.call("cudaLaunchKernel", 40 * i, 2, i + 1);
+      m.kernel("k", 40 * i + 5, 10, i + 1);
     }
   const auto run = build(m.trace, {});
   ASSERT_FALSE(run.ok());
@@ -216,6 +216,15 @@ TEST(Links, RanksThatNothingSeparatesAreRefused) {
   EXPECT_EQ(run.error().note_code, "ranks-inseparable");
   EXPECT_EQ(run.error().where, "trace.json");
   EXPECT_FALSE(run.error().hint.empty());
+}
+
+TEST(Links, ALaunchOfSeveralKernelsThatIsNoGraphIsACollision) {
+  TraceMaker m;
+  for (int i = 0; i < 50; ++i) m.launched("k", 40 * i, 40 * i + 5, 10);
+  for (int i = 0; i < 50; ++i) m.kernel("of another rank", 40 * i + 20, 10, i + 1);
+  const auto run = build(m.trace, {});
+  ASSERT_FALSE(run.ok());
+  EXPECT_EQ(run.error().note_code, "ranks-inseparable");
 }
 
 TEST(Links, OneCollidingIdIsLeftUnlinked) {
