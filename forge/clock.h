@@ -1,8 +1,8 @@
 // When everything happens: one host thread and one stream per rank, stepped through a plan.
 // Invariant: a kernel starts when it was launched, its stream is free and, for a collective, every
-// rank has come; a launch waits while the device is kQueueDepth launches behind; gaps are a result
-// of this, never added. Jitter is a hash of (seed, step, launch, rank): the same step has the same
-// times whoever asks, in whatever pass. Cost: about 20 ns per launch and rank; memory of one step.
+// rank has come; gaps are a result of that, never added.
+// Jitter is a hash of (seed, step, launch, rank): the same whoever asks, in whatever pass.
+// Cost: about 20 ns per launch and rank; memory of one step.
 #pragma once
 
 #include <cstdint>

@@ -40,6 +40,13 @@ struct StepView {
   std::int64_t launches_before = 0;
 };
 
+Values times_of(const StepView& view, const Span& span) {
+  Values values;
+  values.time = view.times->at(*view.plan, span.open);
+  values.duration = view.times->at(*view.plan, span.close) - values.time;
+  return values;
+}
+
 class Writer {
  public:
   Writer(const Run& run, const WriteOptions& options, const Plan& plan, Sink& sink);
@@ -63,6 +70,8 @@ class Writer {
   void write_ops();
   void write_frames();
   void write_activities();
+  void write_launches(const StepView& view, const PlannedCall& call);
+  void write_device_annotation(const StepView& view, std::size_t index);
   void write_device_annotations();
   void write_names();
   void write_one_off(std::string_view pretty, Nanos time, Nanos duration);
@@ -109,7 +118,7 @@ Writer::Writer(const Run& run, const WriteOptions& options, const Plan& plan, Si
   detail_.call_from = options.call_from;
   detail_.record_function = !old_era();
   detail_.rank = options.rank;
-  detail_.world = options.world;
+  detail_.world = run.world;
 }
 
 const StepPlan& Writer::plan_of(int step) const {
@@ -122,7 +131,7 @@ const StepPlan& Writer::plan_of(int step) const {
 
 template <class Visit>
 void Writer::for_each_step(Visit visit) {
-  Clock clock(run_, options_.world, options_.rank, options_.seed);
+  Clock clock(run_, run_.world, options_.rank, options_.seed);
   StepView view;
   view.frames_before = options_.stacks ? static_cast<std::int64_t>(run_.root.size()) : 0;
   for (int i = 0; i < options_.steps; ++i) {
@@ -187,18 +196,17 @@ void Writer::write_one_off(std::string_view pretty, Nanos time, Nanos duration) 
 }
 
 void Writer::write_ops() {
-  for_each_step([&](const StepView& view) {
+  const auto write = [&](const StepView& view) {
     for (std::size_t i = 0; i < view.plan->ops.size(); ++i) {
       const Span& span = view.plan->ops[i];
-      Values values;
-      values.time = view.times->at(*view.plan, span.open);
-      values.duration = view.times->at(*view.plan, span.close) - values.time;
+      Values values = times_of(view, span);
       values.event = view.ops_before + static_cast<std::int64_t>(i);
       values.external = values.event + 1;
       values.number = span.annotation ? run_.first_step + view.index : span.layer;
       stamp(span.annotation ? annotation_texts_[span.text] : op_texts_[span.text], values);
     }
-  });
+  };
+  for_each_step(write);
 }
 
 void Writer::write_frames() {
@@ -213,76 +221,84 @@ void Writer::write_frames() {
     stamp(stencil(frame_event(run_.root[i], place_, detail_)), values);
   }
   const auto innermost_root = run_.root.empty() ? -1 : static_cast<std::int64_t>(run_.root.size());
-  for_each_step([&](const StepView& view) {
+  const auto write = [&](const StepView& view) {
     for (std::size_t i = 0; i < view.plan->frames.size(); ++i) {
       const Span& span = view.plan->frames[i];
-      Values values;
-      values.time = view.times->at(*view.plan, span.open);
-      values.duration = view.times->at(*view.plan, span.close) - values.time;
+      Values values = times_of(view, span);
       values.python = view.frames_before + static_cast<std::int64_t>(i) + 1;
       values.parent = span.parent < 0 ? innermost_root : view.frames_before + span.parent + 1;
       values.event = op_count_ + values.python - 1;
       values.number = span.layer;
       stamp(frame_texts_[span.text], values);
     }
-  });
+  };
+  for_each_step(write);
+}
+
+// Each launch as Kineto's buffers give it: the device event, then the API call, each with its flow.
+void Writer::write_launches(const StepView& view, const PlannedCall& call) {
+  Values values;
+  values.external = view.ops_before + call.op + 1;
+  for (std::uint32_t i = 0; i < call.launches; ++i) {
+    const std::uint32_t index = call.first_launch + i;
+    const Launch& launch = *view.plan->launches[index];
+    const LaunchTimes& times = view.times->launches[index];
+    const LaunchText text = launch_text(launch, call.op >= 0, call.graph);
+    const std::int64_t serial = view.launches_before + (call.graph ? call.first_launch : index);
+    values.correlation = kFirstCorrelation + serial * kCorrelationStride;
+    if (times.device_end != 0) {
+      values.time = times.device_begin;
+      values.duration = times.device_end - times.device_begin;
+      values.bytes = launch.bytes;
+      values.number = 1 + i;
+      stamp(device_texts_[text.device], values);
+      stamp(other_texts_[kFlowEnd], values);
+      ++written_.launches;
+    }
+    if (call.graph && i + 1 < call.launches) continue;
+    values.time = times.api_begin;
+    values.duration = times.api_end - times.api_begin;
+    stamp(call.graph ? other_texts_[kGraphLaunch] : api_texts_[text.api], values);
+    stamp(other_texts_[kFlowStart], values);
+  }
 }
 
 void Writer::write_activities() {
-  for_each_step([&](const StepView& view) {
-    for (const PlannedCall& call : view.plan->calls) {
-      Values values;
-      values.external = view.ops_before + call.op + 1;
-      for (std::uint32_t i = 0; i < call.launches; ++i) {
-        const std::uint32_t index = call.first_launch + i;
-        const Launch& launch = *view.plan->launches[index];
-        const LaunchTimes& times = view.times->launches[index];
-        const LaunchText text = launch_text(launch, call.op >= 0, call.graph);
-        const std::int64_t serial = view.launches_before + (call.graph ? call.first_launch : index);
-        values.correlation = kFirstCorrelation + serial * kCorrelationStride;
-        if (times.device_end != 0) {
-          values.time = times.device_begin;
-          values.duration = times.device_end - times.device_begin;
-          values.bytes = launch.bytes;
-          values.number = 1 + i;
-          stamp(device_texts_[text.device], values);
-          stamp(other_texts_[kFlowEnd], values);
-          ++written_.launches;
-        }
-        if (call.graph && i + 1 < call.launches) continue;
-        values.time = times.api_begin;
-        values.duration = times.api_end - times.api_begin;
-        stamp(call.graph ? other_texts_[kGraphLaunch] : api_texts_[text.api], values);
-        stamp(other_texts_[kFlowStart], values);
-      }
-    }
-  });
+  const auto write = [&](const StepView& view) {
+    for (const PlannedCall& call : view.plan->calls) write_launches(view, call);
+  };
+  for_each_step(write);
+}
+
+// An annotation's twin on the device spans what was launched under it.
+void Writer::write_device_annotation(const StepView& view, std::size_t index) {
+  const Span& span = view.plan->ops[index];
+  const PlannedCall& last = view.plan->calls[span.close.call];
+  Nanos begin = 0;
+  Nanos end = 0;
+  for (std::uint32_t i = view.plan->calls[span.open.call].first_launch;
+       i < last.first_launch + last.launches; ++i) {
+    const LaunchTimes& times = view.times->launches[i];
+    if (times.device_end == 0) continue;
+    if (begin == 0) begin = times.device_begin;
+    end = std::max(end, times.device_end);
+  }
+  if (end == 0) return;
+  Values values;
+  values.time = begin - 1;  // Kineto widens it so that it encloses its kernels
+  values.duration = end - begin + 2;
+  values.external = view.ops_before + static_cast<std::int64_t>(index) + 1;
+  values.number = run_.first_step + view.index;
+  stamp(device_annotation_texts_[span.text], values);
 }
 
 void Writer::write_device_annotations() {
-  for_each_step([&](const StepView& view) {
+  const auto write = [&](const StepView& view) {
     for (std::size_t i = 0; i < view.plan->ops.size(); ++i) {
-      const Span& span = view.plan->ops[i];
-      if (!span.annotation) continue;
-      const PlannedCall& last = view.plan->calls[span.close.call];
-      Nanos begin = 0;
-      Nanos end = 0;
-      for (std::uint32_t l = view.plan->calls[span.open.call].first_launch;
-           l < last.first_launch + last.launches; ++l) {
-        const LaunchTimes& times = view.times->launches[l];
-        if (times.device_end == 0) continue;
-        if (begin == 0) begin = times.device_begin;
-        end = std::max(end, times.device_end);
-      }
-      if (end == 0) continue;
-      Values values;
-      values.time = begin - 1;  // Kineto widens it so that it encloses its kernels
-      values.duration = end - begin + 2;
-      values.external = view.ops_before + static_cast<std::int64_t>(i) + 1;
-      values.number = run_.first_step + view.index;
-      stamp(device_annotation_texts_[span.text], values);
+      if (view.plan->ops[i].annotation) write_device_annotation(view, i);
     }
-  });
+  };
+  for_each_step(write);
 }
 
 void Writer::write_names() {
@@ -299,7 +315,7 @@ void Writer::write_names() {
 }
 
 std::string Writer::header() const {
-  Header header{"", options_.shapes, options_.stacks, options_.rank, options_.world};
+  Header header{"", options_.shapes, options_.stacks, options_.rank, run_.world};
   if (options_.era == Era::kRelative) header.base = kBase;
   return header_members(header, run_.device);
 }
@@ -349,40 +365,48 @@ Result<Written> write_with_filler(const Run& run, WriteOptions options, Sink& si
 }  // namespace
 
 Result<Written> write_trace(const Run& run, const WriteOptions& options, Sink& sink) {
+  if (options.rank < 0 || options.rank >= run.world || options.steps < 1 || run.pattern.empty()) {
+    return Error{Error::Code::kUsage, "no such rank, or no step to write", run.name, ""};
+  }
   const Plan plan = make_plan(run, {options.marks, options.graph, options.stacks, options.filler});
   return Writer(run, options, plan, sink).write();
 }
 
-Result<std::uint64_t> filler_for(const Run& run, const WriteOptions& options, std::uint64_t events,
-                                 std::uint64_t bytes) {
-  // Size grows by the step and by the filler: three small runs give the slopes, the rest is a
-  // straight line.
+Status fit(const Run& run, const Wanted& wanted, WriteOptions& options) {
+  // Size grows by the step and by the filler: three short runs give the slopes, the rest is a line.
   constexpr std::uint64_t kProbe = 20'000;
   CountingSink nowhere;
   const int period = static_cast<int>(run.pattern.size());
   TRY(const Written one, write_with_filler(run, options, nowhere, 0, period));
   TRY(const Written two, write_with_filler(run, options, nowhere, 0, 2 * period));
   TRY(const Written more, write_with_filler(run, options, nowhere, kProbe, period));
-  const auto steps = static_cast<std::uint64_t>(options.steps);
   const auto periods = static_cast<std::uint64_t>(period);
   const auto at_steps = [&](std::uint64_t of_one, std::uint64_t of_two) {
     const std::uint64_t fixed = 2 * of_one - of_two;
-    return fixed + (of_two - of_one) * steps / periods;
+    return fixed + (of_two - of_one) * static_cast<std::uint64_t>(options.steps) / periods;
   };
-  const std::uint64_t base_bytes = at_steps(one.bytes, two.bytes);
-  const std::uint64_t base_events = at_steps(one.events, two.events);
-  std::uint64_t filler = 0;
-  if (events > base_events) filler = (events - base_events + steps - 1) / steps + 1;
-  if (bytes > base_bytes) {
-    const std::uint64_t per_filler = (more.bytes - one.bytes) * 1024 / (kProbe * periods);
-    filler = std::max(filler, (bytes - base_bytes) * 1024 / per_filler / steps);
-  } else if (bytes != 0 && base_bytes > bytes + bytes / 10) {
+  const auto larger_than = [&](std::uint64_t bytes) {
+    return wanted.bytes != 0 && at_steps(one.bytes, two.bytes) > bytes;
+  };
+  while (!wanted.keep_steps && options.steps > period && larger_than(wanted.bytes)) --options.steps;
+  if (larger_than(wanted.bytes + wanted.bytes / 10)) {
+    const std::uint64_t megabytes = at_steps(one.bytes, two.bytes) / 1'000'000;
     return Error{Error::Code::kUsage,
-                 "the run needs " + std::to_string(base_bytes / 1'000'000) +
-                     " MB, more than the size asked for",
+                 "the run needs " + std::to_string(megabytes) + " MB, more than the size asked for",
                  "", "pass fewer --steps, --no-stacks or --no-shapes"};
   }
-  return filler;
+  const auto steps = static_cast<std::uint64_t>(options.steps);
+  const std::uint64_t base_bytes = at_steps(one.bytes, two.bytes);
+  const std::uint64_t base_events = at_steps(one.events, two.events);
+  options.filler = 0;
+  if (wanted.events > base_events)
+    options.filler = (wanted.events - base_events + steps - 1) / steps + 1;
+  if (wanted.bytes > base_bytes) {
+    const std::uint64_t per_filler = (more.bytes - one.bytes) * 1024 / (kProbe * periods);
+    options.filler =
+        std::max(options.filler, (wanted.bytes - base_bytes) * 1024 / per_filler / steps);
+  }
+  return Ok{};
 }
 
 }  // namespace culprit::forge

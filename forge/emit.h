@@ -1,8 +1,8 @@
-// A run written as a Kineto trace: operators first, then Python frames, then device and API events,
-// then names and the closing events, each in order of its start, as Kineto does. Invariant: one
-// pass over the steps per family, re-running the clock, so memory is that of one step at any size.
-// Cost: about 0.5 s per 500 MB on tmpfs. Errors: the sink's, as kCannotRead's writing twin in
-// Error::what.
+// A run written as a Kineto trace, in Kineto's order: operators, Python frames, device and API
+// events, names, the closing events.
+// Invariant: one pass over the steps per family, re-running the clock, so memory is that of one
+// step at any size.
+// Cost: about 0.5 s per 500 MB besides the sink.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,7 @@ struct WriteOptions {
   Marks marks = Marks::kSglang;
   bool graph = false;
   bool partial_ends = false;  // the recording begins and ends inside a step
-  int rank = 0;
-  int world = 1;
+  int rank = 0;               // of Run::world
   int steps = 30;
   std::uint64_t seed = 1;
   std::uint64_t filler =
@@ -40,11 +39,17 @@ struct Written {
   Nanos span = 0;  // from the first event to the last
 };
 
+// Errors: kUsage for a rank or number of steps that does not exist, kCannotRead for a sink that fails.
 Result<Written> write_trace(const Run& run, const WriteOptions& options, Sink& sink);
 
-// The filler that brings a trace to at least `events` events or to `bytes` (either 0: not asked
-// for). Error: the run without filler is larger than `bytes` already.
-Result<std::uint64_t> filler_for(const Run& run, const WriteOptions& options, std::uint64_t events,
-                                 std::uint64_t bytes);
+// How a trace gets to a size: more filler, or fewer steps.
+struct Wanted {
+  std::uint64_t events = 0;  // at least; 0: not asked for
+  std::uint64_t bytes = 0;   // within 10 %; 0: not asked for
+  bool keep_steps = true;    // false: a run that is too large is cut to fewer steps
+};
+
+// Sets options.steps and options.filler. Error: kUsage if the run is too large whatever is done.
+Status fit(const Run& run, const Wanted& wanted, WriteOptions& options);
 
 }  // namespace culprit::forge

@@ -1,7 +1,7 @@
 // The text of every kind of event, as Kineto prints it, with holes where the numbers go.
 // Source of the form: pytorch/kineto libkineto/src/output_json.cpp and CuptiActivity.h, and traces
-// of torch 2.4 to 2.9. Everything is in the pretty layout; a Stencil makes the other layouts from
-// it.
+// of torch 2.4 to 2.9.
+// Everything is in the pretty layout; a Stencil makes the other layouts from it.
 #pragma once
 
 #include <string>

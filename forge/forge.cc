@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "forge/options.h"
 
@@ -28,12 +30,15 @@ Status write_text(const std::string& path, std::string_view text) {
 }
 
 Status write_configs(const Configs& configs, const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return Error{Error::Code::kCannotRead, "cannot be created", folder, failed.message()};
   const std::pair<std::string_view, const std::string*> files[] = {
       {"config.json", &configs.config},
       {"hf_quant_config.json", &configs.quantization},
       {"server_info.json", &configs.server_info}};
   for (const auto& [name, text] : files) {
-    const Status done = write_text(fmt::format("{}/{}", folder, name), *text);
+    Status done = write_text(fmt::format("{}/{}", folder, name), *text);
     if (!done) return done;
   }
   return Ok{};
@@ -43,7 +48,9 @@ Result<Written> forge(Options& options, std::FILE* out) {
   const Run run = options.recipe->make(options.choice);
   if (!options.steps_given) options.write.steps = run.default_steps;
   if (options.size != 0 || options.events != 0) {
-    TRY(options.write.filler, filler_for(run, options.write, options.events, options.size));
+    const Wanted wanted{options.events, options.size, options.steps_given};
+    const Status fitted = fit(run, wanted, options.write);
+    if (!fitted) return fitted.error();
   }
   if (!options.config_dir.empty()) {
     const Status done = write_configs(run.configs, options.config_dir);
@@ -58,14 +65,20 @@ Result<Written> forge(Options& options, std::FILE* out) {
   return write_trace(run, options.write, sink);
 }
 
+// Not fmt::print, which throws when the stream is closed.
+void say(std::FILE* err, const std::string& text) {
+  static_cast<void>(std::fwrite(text.data(), 1, text.size(), err));
+}
+
 void report(const Error& error, std::FILE* err) {
   const std::string place = error.where.empty() ? std::string() : error.where + ": ";
-  fmt::print(err, "culprit forge: error: {}{}\n", place, error.what);
-  if (!error.hint.empty()) fmt::print(err, "  hint: {}\n", error.hint);
+  say(err, fmt::format("culprit forge: error: {}{}\n", place, error.what));
+  if (!error.hint.empty()) say(err, fmt::format("  hint: {}\n", error.hint));
 }
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): the check takes it for the program's main
 int main(std::span<const std::string_view> args, std::FILE* out, std::FILE* err) {
   Result<Options> options = parse(args);
   if (!options) {
@@ -81,9 +94,9 @@ int main(std::span<const std::string_view> args, std::FILE* out, std::FILE* err)
     report(written.error(), err);
     return 2;
   }
-  fmt::print(err, "{}: {} steps, {} events, {:.1f} MB in {}\n", options->recipe->name,
-             written->steps, written->events, static_cast<double>(written->bytes) / 1e6,
-             options->output == "-" ? "stdout" : options->output);
+  say(err, fmt::format("{}: {} steps, {} events, {:.1f} MB in {}\n", options->recipe->name,
+                       written->steps, written->events, static_cast<double>(written->bytes) / 1e6,
+                       options->output == "-" ? "stdout" : options->output));
   return 0;
 }
 

@@ -1,6 +1,5 @@
 // `culprit forge`: writes a trace of a described run, with a fault planted in it or without.
-// A front end: it may write to the streams it is given. Returns 0, or 2 for a usage error or a file
-// it cannot write.
+// A front end: it may write to the streams it is given.
 #pragma once
 
 #include <cstdio>
@@ -9,8 +8,9 @@
 
 namespace culprit::forge {
 
-// `args` are those after the word "forge". A trace for "-o -" goes to `out`, everything for people
+// Returns 0, or 2 for a usage error or a file it cannot write. `args` are those after "forge". A trace for "-o -" goes to `out`, everything for people
 // to `err`.
+// NOLINTNEXTLINE(bugprone-exception-escape): the check takes it for the program's main
 int main(std::span<const std::string_view> args, std::FILE* out, std::FILE* err);
 
 }  // namespace culprit::forge

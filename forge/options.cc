@@ -108,7 +108,7 @@ constexpr int kMaxWorld = 64;
 // mostly operators, one event a line. Both more than 500 MB and 1.4 million events.
 Status apply_preset(Options& options, std::string_view word) {
   bool stacks = false;
-  const Status picked =
+  Status picked =
       pick<bool>(stacks, "--preset", word, {{"stacks-pretty", true}, {"ops-lines", false}});
   if (!picked) return picked;
   options.write.stacks = stacks;
@@ -119,119 +119,117 @@ Status apply_preset(Options& options, std::string_view word) {
   return Ok{};
 }
 
-const std::vector<Flag>& flags() {
-  static const std::vector<Flag> all = {
-      {"-o", "FILE", "where the trace goes; - is stdout",
-       [](Options& o, std::string_view v) -> Status {
-         o.output = v;
-         return Ok{};
-       }},
-      {"--healthy", "", "plant no fault",
-       [](Options& o, std::string_view) -> Status {
-         o.choice.faults = {"none"};
-         return Ok{};
-       }},
-      {"--fault", "NAME", "plant this instead of the recipe's usual fault; may be repeated",
-       [](Options& o, std::string_view v) -> Status {
-         o.choice.faults.push_back(v);
-         return Ok{};
-       }},
-      {"--steps", "N", "steps to record",
-       [](Options& o, std::string_view v) -> Status {
-         TRY(o.write.steps, small_number(v, "--steps", 1, kMaxSteps));
-         o.steps_given = true;
-         return Ok{};
-       }},
-      {"--seed", "N", "another draw of the small differences between steps",
-       [](Options& o, std::string_view v) -> Status {
-         TRY(o.write.seed, number(v, "--seed"));
-         return Ok{};
-       }},
-      {"--size", "SIZE",
-       "such as 500MB: more frames (or, without stacks, operators) until the file is this large",
-       [](Options& o, std::string_view v) -> Status {
-         TRY(o.size, bytes(v));
-         return Ok{};
-       }},
-      {"--events", "N", "the same until there are at least N events",
-       [](Options& o, std::string_view v) -> Status {
-         TRY(o.events, number(v, "--events"));
-         return Ok{};
-       }},
-      {"--shapes", "", "record shapes (the default)",
-       [](Options& o, std::string_view) { return set(o.write.shapes, true); }},
-      {"--no-shapes", "", "record no shapes",
-       [](Options& o, std::string_view) { return set(o.write.shapes, false); }},
-      {"--stacks", "", "record Python frames (the default)",
-       [](Options& o, std::string_view) { return set(o.write.stacks, true); }},
-      {"--no-stacks", "", "record no Python frames",
-       [](Options& o, std::string_view) { return set(o.write.stacks, false); }},
-      {"--call-from", "", "frames name the line that called them (default in the relative era)",
-       [](Options& o, std::string_view) -> Status {
-         o.call_from = true;
-         return Ok{};
-       }},
-      {"--no-call-from", "", "frames know only the line of their def",
-       [](Options& o, std::string_view) -> Status {
-         o.call_from = false;
-         return Ok{};
-       }},
-      {"--layout", "HOW",
-       "pretty: as Kineto prints; lines: one event a line; array: the same without a header",
-       [](Options& o, std::string_view v) {
-         return pick<Layout>(
-             o.write.layout, "--layout", v,
-             {{"pretty", Layout::kPretty}, {"lines", Layout::kLines}, {"array", Layout::kArray}});
-       }},
-      {"--era", "WHICH",
-       "times as absolute-us (2021 to 2024), absolute-ns (spring of 2024) or relative (since)",
-       [](Options& o, std::string_view v) {
-         return pick<Era>(o.write.era, "--era", v,
-                          {{"absolute-us", Era::kAbsoluteMicros},
-                           {"absolute-ns", Era::kAbsoluteNanos},
-                           {"relative", Era::kRelative}});
-       }},
-      {"--header", "WHERE", "first or last: before or after the events",
-       [](Options& o, std::string_view v) {
-         return pick<bool>(o.write.header_last, "--header", v, {{"first", false}, {"last", true}});
-       }},
-      {"--marks", "WHOSE", "step marks: profiler, sglang, vllm or none",
-       [](Options& o, std::string_view v) {
-         return pick<Marks>(o.write.marks, "--marks", v,
-                            {{"profiler", Marks::kProfiler},
-                             {"sglang", Marks::kSglang},
-                             {"vllm", Marks::kVllm},
-                             {"none", Marks::kNone}});
-       }},
-      {"--graph", "", "the model runs as one CUDA graph per step",
-       [](Options& o, std::string_view) { return set(o.write.graph, true); }},
-      {"--partial-ends", "", "the recording begins and ends inside a step",
-       [](Options& o, std::string_view) { return set(o.write.partial_ends, true); }},
-      {"--rank", "N", "the rank whose trace this is",
-       [](Options& o, std::string_view v) -> Status {
-         TRY(o.write.rank, small_number(v, "--rank", 0, kMaxWorld - 1));
-         return Ok{};
-       }},
-      {"--world", "N", "ranks of the run",
-       [](Options& o, std::string_view v) -> Status {
-         TRY(o.choice.world, small_number(v, "--world", 1, kMaxWorld));
-         return Ok{};
-       }},
-      {"--emit-config", "DIR", "also write config.json, hf_quant_config.json and server_info.json",
-       [](Options& o, std::string_view v) -> Status {
-         o.config_dir = v;
-         return Ok{};
-       }},
-      {"--preset", "NAME",
-       "stacks-pretty or ops-lines: 550 MB, mostly frames or mostly operators; other flags "
-       "override it",
-       apply_preset},
-      {"--list", "", "the recipes and their faults",
-       [](Options& o, std::string_view) { return set(o.list, true); }},
-      {"--help", "", "this text", [](Options& o, std::string_view) { return set(o.help, true); }},
-  };
-  return all;
-}
+constexpr Flag kFlags[] = {
+    {"-o", "FILE", "where the trace goes; - is stdout",
+     [](Options& o, std::string_view v) -> Status {
+       o.output = v;
+       return Ok{};
+     }},
+    {"--healthy", "", "plant no fault",
+     [](Options& o, std::string_view) -> Status {
+       o.choice.faults = {"none"};
+       return Ok{};
+     }},
+    {"--fault", "NAME", "plant this instead of the recipe's usual fault; may be repeated",
+     [](Options& o, std::string_view v) -> Status {
+       o.choice.faults.push_back(v);
+       return Ok{};
+     }},
+    {"--steps", "N", "steps to record",
+     [](Options& o, std::string_view v) -> Status {
+       TRY(o.write.steps, small_number(v, "--steps", 1, kMaxSteps));
+       o.steps_given = true;
+       return Ok{};
+     }},
+    {"--seed", "N", "another draw of the small differences between steps",
+     [](Options& o, std::string_view v) -> Status {
+       TRY(o.write.seed, number(v, "--seed"));
+       return Ok{};
+     }},
+    {"--size", "SIZE",
+     "such as 500MB: more frames (without stacks: operators) until it is that large; fewer "
+     "steps, unless given, if it is too large",
+     [](Options& o, std::string_view v) -> Status {
+       TRY(o.size, bytes(v));
+       return Ok{};
+     }},
+    {"--events", "N", "the same until there are at least N events",
+     [](Options& o, std::string_view v) -> Status {
+       TRY(o.events, number(v, "--events"));
+       return Ok{};
+     }},
+    {"--shapes", "", "record shapes (the default)",
+     [](Options& o, std::string_view) { return set(o.write.shapes, true); }},
+    {"--no-shapes", "", "record no shapes",
+     [](Options& o, std::string_view) { return set(o.write.shapes, false); }},
+    {"--stacks", "", "record Python frames (the default)",
+     [](Options& o, std::string_view) { return set(o.write.stacks, true); }},
+    {"--no-stacks", "", "record no Python frames",
+     [](Options& o, std::string_view) { return set(o.write.stacks, false); }},
+    {"--call-from", "", "frames name the line that called them (default in the relative era)",
+     [](Options& o, std::string_view) -> Status {
+       o.call_from = true;
+       return Ok{};
+     }},
+    {"--no-call-from", "", "frames know only the line of their def",
+     [](Options& o, std::string_view) -> Status {
+       o.call_from = false;
+       return Ok{};
+     }},
+    {"--layout", "HOW",
+     "pretty: as Kineto prints; lines: one event a line; array: the same without a header",
+     [](Options& o, std::string_view v) {
+       return pick<Layout>(
+           o.write.layout, "--layout", v,
+           {{"pretty", Layout::kPretty}, {"lines", Layout::kLines}, {"array", Layout::kArray}});
+     }},
+    {"--era", "WHICH",
+     "times as absolute-us (2021 to 2024), absolute-ns (spring of 2024) or relative (since)",
+     [](Options& o, std::string_view v) {
+       return pick<Era>(o.write.era, "--era", v,
+                        {{"absolute-us", Era::kAbsoluteMicros},
+                         {"absolute-ns", Era::kAbsoluteNanos},
+                         {"relative", Era::kRelative}});
+     }},
+    {"--header", "WHERE", "first or last: before or after the events",
+     [](Options& o, std::string_view v) {
+       return pick<bool>(o.write.header_last, "--header", v, {{"first", false}, {"last", true}});
+     }},
+    {"--marks", "WHOSE", "step marks: profiler, sglang, vllm or none",
+     [](Options& o, std::string_view v) {
+       return pick<Marks>(o.write.marks, "--marks", v,
+                          {{"profiler", Marks::kProfiler},
+                           {"sglang", Marks::kSglang},
+                           {"vllm", Marks::kVllm},
+                           {"none", Marks::kNone}});
+     }},
+    {"--graph", "", "the model runs as one CUDA graph per step",
+     [](Options& o, std::string_view) { return set(o.write.graph, true); }},
+    {"--partial-ends", "", "the recording begins and ends inside a step",
+     [](Options& o, std::string_view) { return set(o.write.partial_ends, true); }},
+    {"--rank", "N", "the rank whose trace this is",
+     [](Options& o, std::string_view v) -> Status {
+       TRY(o.write.rank, small_number(v, "--rank", 0, kMaxWorld - 1));
+       return Ok{};
+     }},
+    {"--world", "N", "ranks of the run",
+     [](Options& o, std::string_view v) -> Status {
+       TRY(o.choice.world, small_number(v, "--world", 1, kMaxWorld));
+       return Ok{};
+     }},
+    {"--emit-config", "DIR", "also write config.json, hf_quant_config.json and server_info.json",
+     [](Options& o, std::string_view v) -> Status {
+       o.config_dir = v;
+       return Ok{};
+     }},
+    {"--preset", "NAME",
+     "stacks-pretty or ops-lines: 550 MB, mostly frames or mostly operators; other flags "
+     "override it",
+     apply_preset},
+    {"--list", "", "the recipes and their faults",
+     [](Options& o, std::string_view) { return set(o.list, true); }},
+    {"--help", "", "this text", [](Options& o, std::string_view) { return set(o.help, true); }},
+};
 
 Status choose_recipe(Options& options, std::string_view word) {
   if (options.recipe != nullptr) {
@@ -265,7 +263,7 @@ Result<Word> read_word(std::span<const std::string_view> args, std::size_t& at) 
     word = word.substr(0, equals);
   }
   std::vector<std::string_view> names;
-  for (const Flag& flag : flags()) {
+  for (const Flag& flag : kFlags) {
     names.push_back(flag.name);
     if (flag.name != word) continue;
     if (flag.value.empty() && inline_value) return usage(fmt::format("{} takes no value", word));
@@ -306,7 +304,6 @@ Status check_world(Options& options) {
     return usage(fmt::format("rank {} of {} ranks does not exist", options.write.rank, world),
                  "ranks count from 0");
   }
-  options.write.world = world;
   return Ok{};
 }
 
@@ -351,7 +348,7 @@ std::string help_text() {
       "  culprit forge glm5 -o slow.json                 the founding case: the whole KV pool cast "
       "in every layer\n"
       "  culprit forge glm5 --healthy -o healthy.json    its twin without the fault\n\n";
-  for (const Flag& flag : flags()) {
+  for (const Flag& flag : kFlags) {
     text += fmt::format(
         "  {:<22}{}\n",
         flag.value.empty() ? std::string(flag.name) : fmt::format("{} {}", flag.name, flag.value),

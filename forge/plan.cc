@@ -4,106 +4,10 @@
 #include <string_view>
 #include <utility>
 
+#include "forge/filler.h"
+
 namespace culprit::forge {
 namespace {
-
-// What Python does between two launches, as any decode loop shows it; nesting is relative.
-struct Filler {
-  int depth;
-  std::string_view name;
-};
-constexpr Filler kPythonFillers[] = {
-    {0, "torch/nn/modules/module.py(1940): __getattr__"},
-    {0, "<built-in function isinstance>"},
-    {0, "torch/nn/modules/module.py(1779): _call_impl"},
-    {1, "<built-in method _get_tracing_state of PyCapsule object at 0x7f3bd1c07e40>"},
-    {1, "<built-in function len>"},
-    {0,
-     "/sgl-workspace/sglang/python/sglang/srt/distributed/parallel_state.py(1431): get_tp_group"},
-    {0, "torch/_ops.py(1158): __call__"},
-    {1, "torch/_library/custom_ops.py(585): wrapped_fn"},
-    {2, "<built-in method get of dict object at 0x7f3a440f2b80>"},
-    {1, "<built-in method stride of Tensor object at 0x7f3990d2c7d0>"},
-    {0, "/sgl-workspace/sglang/python/sglang/srt/server_args.py(5127): get_global_server_args"},
-    {0, "<built-in method numel of Tensor object at 0x7f3990d2f010>"},
-    {0, "/sgl-workspace/sglang/python/sglang/srt/utils/common.py(232): is_cuda"},
-    {1, "<built-in function hasattr>"},
-    {0, "<built-in method view of Tensor object at 0x7f3990d2c4b0>"},
-    {0, "torch/_jit_internal.py(103): is_scripting"},
-    {0, "<built-in method append of list object at 0x7f3a11be6a00>"},
-    {0, "enum.py(193): __get__"},
-};
-
-// Operators that run on the host alone.
-Op view_op(std::string name, std::vector<std::int64_t> dims, std::string list) {
-  return Op{0,
-            std::move(name),
-            {{"c10::BFloat16", std::move(dims), ""}, {"ScalarList", {}, std::move(list)}}};
-}
-const std::vector<Op>& op_fillers() {
-  static const std::vector<Op> fillers = [] {
-    std::vector<Op> ops = {
-        view_op("aten::view", {1, 6144}, "[-1, 6144]"),
-        {0,
-         "aten::slice",
-         {{"c10::BFloat16", {1, 8, 576}, ""},
-          {"Scalar", {}, "2"},
-          {"Scalar", {}, "0"},
-          {"Scalar", {}, "512"},
-          {"Scalar", {}, "1"}}},
-        {1,
-         "aten::as_strided",
-         {{"c10::BFloat16", {1, 8, 576}, ""},
-          {"ScalarList", {}, "[1, 8, 512]"},
-          {"ScalarList", {}, "[4608, 576, 1]"},
-          {"Scalar", {}, "0"}}},
-        {0,
-         "aten::empty",
-         {{"ScalarList", {}, "[1, 6144]"},
-          {"Scalar", {}, "15"},
-          {"Scalar", {}, "0"},
-          {"Scalar", {}, "0"},
-          {"Scalar", {}, "False"},
-          {"", {}, ""}}},
-        {0, "aten::reshape", {{"c10::BFloat16", {1, 8, 512}, ""}, {"ScalarList", {}, "[1, 4096]"}}},
-        {1, "aten::view", {{"c10::BFloat16", {1, 8, 512}, ""}, {"ScalarList", {}, "[1, 4096]"}}},
-        {0,
-         "aten::transpose",
-         {{"c10::BFloat16", {8, 1, 512}, ""}, {"Scalar", {}, "0"}, {"Scalar", {}, "1"}}},
-        {1,
-         "aten::as_strided",
-         {{"c10::BFloat16", {8, 1, 512}, ""},
-          {"ScalarList", {}, "[1, 8, 512]"},
-          {"ScalarList", {}, "[512, 512, 1]"},
-          {"", {}, ""}}},
-        {0,
-         "aten::empty_like",
-         {{"c10::BFloat16", {1, 6144}, ""},
-          {"Scalar", {}, "15"},
-          {"Scalar", {}, "0"},
-          {"", {}, ""},
-          {"Scalar", {}, "False"},
-          {"", {}, ""}}},
-        {1,
-         "aten::empty_strided",
-         {{"ScalarList", {}, "[1, 6144]"},
-          {"ScalarList", {}, "[6144, 1]"},
-          {"Scalar", {}, "15"},
-          {"Scalar", {}, "0"},
-          {"", {}, ""},
-          {"", {}, ""}}},
-        {0, "aten::unsqueeze", {{"c10::BFloat16", {1, 576}, ""}, {"Scalar", {}, "1"}}},
-        {1,
-         "aten::as_strided",
-         {{"c10::BFloat16", {1, 576}, ""},
-          {"ScalarList", {}, "[1, 1, 576]"},
-          {"ScalarList", {}, "[576, 576, 1]"},
-          {"", {}, ""}}},
-    };
-    return ops;
-  }();
-  return fillers;
-}
 
 std::uint64_t evenly(std::uint64_t total, std::size_t at, std::size_t of) {
   return total * (at + 1) / of - total * at / of;
@@ -142,8 +46,10 @@ class Planner {
   void enter(StepPlan& out, const Flat& flat, const std::vector<Open>& wanted,
              std::uint64_t filler);
   void leave(StepPlan& out, std::size_t keep);
-  void add_filler_frames(StepPlan& out, std::uint64_t count, std::uint32_t& slot);
-  void add_filler_ops(StepPlan& out, std::uint64_t count, std::uint32_t& slot);
+  template <class Filler, class Text>
+  void add_fillers(StepPlan& out, std::vector<Span>& spans, const std::vector<Filler>& fillers,
+                   Text text, std::uint64_t count, std::uint32_t& slot);
+  void add_filler(StepPlan& out, std::uint64_t count, std::uint32_t& slot);
   void add_ops(StepPlan& out, const Flat& flat, std::uint32_t& slot);
   std::int32_t parent(const std::vector<Open>& open) const;
   std::uint32_t frame_text(const Frame& frame);
@@ -264,48 +170,39 @@ void Planner::leave(StepPlan& out, std::size_t keep) {
   }
 }
 
-void Planner::add_filler_frames(StepPlan& out, std::uint64_t count, std::uint32_t& slot) {
+// `count` spans before what the call itself opens; depths are relative, so they nest by themselves.
+template <class Filler, class Text>
+void Planner::add_fillers(StepPlan& out, std::vector<Span>& spans,
+                          const std::vector<Filler>& fillers, Text text, std::uint64_t count,
+                          std::uint32_t& slot) {
   const auto call = static_cast<std::uint32_t>(out.calls.size() - 1);
   const std::int32_t outside = parent(open_);
-  std::vector<std::size_t> nested;  // open fillers, by depth
+  std::vector<std::size_t> nested;
   const auto close_to = [&](std::size_t depth) {
-    while (nested.size() > depth) {
-      out.frames[nested.back()].close = {call, slot, false};
-      nested.pop_back();
-    }
+    for (; nested.size() > depth; nested.pop_back())
+      spans[nested.back()].close = {call, slot, false};
   };
   for (std::uint64_t i = 0; i < count; ++i) {
-    const Filler& filler = kPythonFillers[fillers_so_far_++ % std::size(kPythonFillers)];
+    const Filler& filler = fillers[fillers_so_far_++ % fillers.size()];
     close_to(std::min(nested.size(), static_cast<std::size_t>(filler.depth)));
     Span span;
-    span.text = frame_text({std::string(filler.name), ""});
+    span.text = text(filler);
     span.parent = nested.empty() ? outside : static_cast<std::int32_t>(nested.back());
     span.open = {call, slot++, false};
-    nested.push_back(out.frames.size());
-    out.frames.push_back(span);
+    nested.push_back(spans.size());
+    spans.push_back(span);
   }
   close_to(0);
 }
 
-void Planner::add_filler_ops(StepPlan& out, std::uint64_t count, std::uint32_t& slot) {
-  const auto call = static_cast<std::uint32_t>(out.calls.size() - 1);
-  std::vector<std::size_t> nested;
-  const auto close_to = [&](std::size_t depth) {
-    while (nested.size() > depth) {
-      out.ops[nested.back()].close = {call, slot, false};
-      nested.pop_back();
-    }
-  };
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const Op& filler = op_fillers()[fillers_so_far_++ % op_fillers().size()];
-    close_to(std::min(nested.size(), static_cast<std::size_t>(filler.depth)));
-    Span span;
-    span.text = op_text(filler, nullptr);
-    span.open = {call, slot++, false};
-    nested.push_back(out.ops.size());
-    out.ops.push_back(span);
+void Planner::add_filler(StepPlan& out, std::uint64_t count, std::uint32_t& slot) {
+  if (options_.stacks) {
+    const auto text = [&](const FillerFrame& filler) { return frame_text(filler.frame); };
+    add_fillers(out, out.frames, filler_frames(), text, count, slot);
+  } else {
+    const auto text = [&](const Op& filler) { return op_text(filler, nullptr); };
+    add_fillers(out, out.ops, filler_ops(), text, count, slot);
   }
-  close_to(0);
 }
 
 // Operators of a call: those on the way to the last one stay open until the tail, the others until
@@ -356,10 +253,10 @@ void Planner::enter(StepPlan& out, const Flat& flat, const std::vector<Open>& wa
 
   const auto index = static_cast<std::uint32_t>(out.calls.size() - 1);
   std::uint32_t slot = 1;
-  bool filled = !options_.stacks;
+  bool filled = false;
   for (std::size_t i = common; i < wanted.size(); ++i) {
-    if (i + 1 == wanted.size() && !filled) {
-      add_filler_frames(out, filler, slot);
+    if (i + 1 == wanted.size() && options_.stacks) {
+      add_filler(out, filler, slot);
       filled = true;
     }
     Open entry = wanted[i];
@@ -374,8 +271,7 @@ void Planner::enter(StepPlan& out, const Flat& flat, const std::vector<Open>& wa
     spans.push_back(span);
     open_.push_back(entry);
   }
-  if (!filled) add_filler_frames(out, filler, slot);
-  if (!options_.stacks) add_filler_ops(out, filler, slot);
+  if (!filled) add_filler(out, filler, slot);
   add_ops(out, flat, slot);
   out.calls.back().lead_slots = slot;
 }

@@ -1,8 +1,8 @@
-// A step laid out once: which frame and operator opens and closes at which call, and the launches
-// in order. Invariant: everything that does not depend on the clock is decided here; steps of one
-// kind share one plan. A Moment is a place in a call: the lead before its first API call or the
-// tail after its last, cut into equal parts. Cost: built once per kind; memory grows with the
-// frames of one step, not with the steps.
+// A step laid out once: what opens and closes at which call, and the launches in order.
+// Invariant: all that does not depend on the clock is decided here; steps of a kind share a plan.
+// A Moment is a place in a call: in the lead before its first API call or the tail after its last,
+// both cut into equal parts.
+// Cost: built once per kind; memory grows with the frames of one step, not with the steps.
 #pragma once
 
 #include <cstdint>

@@ -19,24 +19,24 @@ namespace {
 using namespace sglang;  // the vocabulary of this file
 
 // The model as its config.json has it.
-constexpr int kHidden = 6144;
+constexpr std::int64_t kHidden = 6144;
 constexpr int kLayers = 78;
 constexpr int kDenseLayers = 3;
-constexpr int kHeads = 64;
-constexpr int kQLoraRank = 2048;
-constexpr int kKvLoraRank = 512;
-constexpr int kRopeDim = 64;
-constexpr int kNopeDim = 192;
-constexpr int kValueDim = 256;
-constexpr int kDenseWidth = 12'288;
-constexpr int kExpertWidth = 2048;
-constexpr int kExperts = 256;
-constexpr int kTopK = 8;
-constexpr int kVocab = 154'880;
+constexpr std::int64_t kHeads = 64;
+constexpr std::int64_t kQLoraRank = 2048;
+constexpr std::int64_t kKvLoraRank = 512;
+constexpr std::int64_t kRopeDim = 64;
+constexpr std::int64_t kNopeDim = 192;
+constexpr std::int64_t kValueDim = 256;
+constexpr std::int64_t kDenseWidth = 12'288;
+constexpr std::int64_t kExpertWidth = 2048;
+constexpr std::int64_t kExperts = 256;
+constexpr std::int64_t kTopK = 8;
+constexpr std::int64_t kVocab = 154'880;
 // The deployment.
-constexpr int kPoolTokens = 495'488;
-constexpr int kPage = 64;
-constexpr int kPoolRow = kKvLoraRank + kRopeDim;
+constexpr std::int64_t kPoolTokens = 495'488;
+constexpr std::int64_t kPage = 64;
+constexpr std::int64_t kPoolRow = kKvLoraRank + kRopeDim;
 constexpr int kDtypeBf16 = 15;  // torch's dtype numbers
 constexpr int kDtypeFp8 = 24;
 constexpr Cost kReduce = {47'000, 9'200};  // 12 kB over PCIe; 2 us more are waits for the last rank
@@ -57,7 +57,7 @@ struct Glm5 {
   int world;
   bool cast;  // the fault
 
-  int shard(int whole) const { return whole / world; }
+  std::int64_t shard(std::int64_t whole) const { return whole / world; }
 
   std::vector<Frame> attention_module() const {
     return module("DeepseekV2AttentionMLA_@", kModel, 1262, "forward", kModel, 1886) +
@@ -94,7 +94,8 @@ struct Glm5 {
   }
 
   // FP4 x FP4 -> bf16, weights as ModelOpt packs them: two values a byte, one scale for 16.
-  Call fp4_linear(std::vector<Frame> stack, int n, int k, int grid, Cost cost) const {
+  Call fp4_linear(std::vector<Frame> stack, std::int64_t n, std::int64_t k, int grid,
+                  Cost cost) const {
     Launch launch = on_device(kernel::fp4_gemm(), grid, 384, 168, 90'112, cost.device);
     launch.api = Api::kLaunchKernelExC;
     return {std::move(stack),
@@ -107,7 +108,7 @@ struct Glm5 {
             {launch},
             cost.host};
   }
-  Call quantize(std::vector<Frame> stack, int k, Cost cost) const {
+  Call quantize(std::vector<Frame> stack, std::int64_t k, Cost cost) const {
     Launch launch =
         on_device(kernel::fp4_quantize(), 128, k >= 4096 ? 384 : 32, 40, 0, cost.device);
     launch.api = Api::kLaunchKernelExC;
@@ -123,7 +124,7 @@ struct Glm5 {
   std::vector<Call> shared_expert() const;
   std::vector<Call> moe() const;
   Call routed_experts() const;
-  Block layers(int first, int repeat, std::vector<Call> mlp) const;
+  Block layers(int first, int repeat, const std::vector<Call>& mlp) const;
   Block prepare() const;
   Block metadata() const;
   Block embed() const;
@@ -133,7 +134,7 @@ struct Glm5 {
 };
 
 std::vector<Call> Glm5::project(bool first_layer) const {
-  const int heads = shard(kHeads);
+  const std::int64_t heads = shard(kHeads);
   const std::vector<Frame> mine = attention_module();
   const std::vector<Frame> prepare = {frame(kCommunicator, 412, "prepare_attn", kModel, 1874)};
   return {norm(prepare + norm_module(431), 1, kHidden, !first_layer, {4'100, 5'200}),
@@ -154,7 +155,7 @@ std::vector<Call> Glm5::project(bool first_layer) const {
 std::vector<Call> Glm5::store() const {
   const std::vector<Frame> mine =
       backend() + frame(kPool, 1871, "set_mla_kv_buffer", kBackend, 612);
-  const auto to_fp8 = [&](int line, int width, Cost cost) {
+  const auto to_fp8 = [&](int line, std::int64_t width, Cost cost) {
     return to_dtype(mine + builtin(kTensorTo, kPool, line), bf16({1, 1, width}),
                     "c10::Float8_e4m3fn", kDtypeFp8, kernel::to_fp8_copy(), 1024, cost);
   };
@@ -188,7 +189,7 @@ std::vector<Call> Glm5::attend() const {
 }
 
 std::vector<Call> Glm5::output() const {
-  const int heads = shard(kHeads);
+  const std::int64_t heads = shard(kHeads);
   const std::vector<Frame> mine = attention_module();
   const std::vector<Frame> prepare = {frame(kCommunicator, 587, "prepare_mlp", kModel, 1903)};
   return {batched_matmul(mine + builtin(kTorchBmm, kMla, 331), heads, 1, kValueDim, kKvLoraRank,
@@ -205,7 +206,7 @@ std::vector<Call> Glm5::dense_mlp() const {
     return mlp + module(fmt::format("{}_@", kind), kLinear, 413, "forward", kModel, line) +
            frame(kModelOpt, 1174, "apply", kLinear, 427);
   };
-  const int width = shard(kDenseWidth);
+  const std::int64_t width = shard(kDenseWidth);
   return {
       quantize(apply("MergedColumnParallelLinear", 271), kHidden, {3'200, 4'600}),
       fp4_linear(apply("MergedColumnParallelLinear", 271), 2 * width, kHidden, 24, {30'000, 6'900}),
@@ -218,8 +219,8 @@ std::vector<Call> Glm5::dense_mlp() const {
 }
 
 // One launch of the grouped-GEMM operator.
-Launch moe_launch(std::string name, int grid, int block, Nanos device) {
-  Launch launch = on_device(std::move(name), grid, block, 32, 0, device);
+Launch moe_launch(std::string name, std::int64_t grid, int block, Nanos device) {
+  Launch launch = on_device(std::move(name), static_cast<int>(grid), block, 32, 0, device);
   launch.api = Api::kLaunchKernelExC;
   launch.call = 1'700;
   return launch;
@@ -273,7 +274,7 @@ std::vector<Launch> routed_launches() {
 }
 
 Call Glm5::routed_experts() const {
-  const int width = shard(kExpertWidth);
+  const std::int64_t width = shard(kExpertWidth);
   Call call;
   call.stack =
       moe_module() +
@@ -304,7 +305,7 @@ std::vector<Call> Glm5::shared_expert() const {
     return mine + module(fmt::format("{}_@", kind), kLinear, 413, "forward", kModel, line) +
            frame(kModelOpt, 1174, "apply", kLinear, 427);
   };
-  const int width = shard(kExpertWidth);
+  const std::int64_t width = shard(kExpertWidth);
   return {
       quantize(apply("MergedColumnParallelLinear", 271), kHidden, {3'200, 4'400}),
       fp4_linear(apply("MergedColumnParallelLinear", 271), 2 * width, kHidden, 4, {11'400, 6'600}),
@@ -352,7 +353,7 @@ std::vector<Frame> model_frames() {
          module("GlmMoeDsaModel_0", kModel, 1996, "forward", kModel, 2117);
 }
 
-Block Glm5::layers(int first, int repeat, std::vector<Call> mlp) const {
+Block Glm5::layers(int first, int repeat, const std::vector<Call>& mlp) const {
   Block block;
   block.repeat = repeat;
   block.first_layer = first;
@@ -490,7 +491,7 @@ Block Glm5::results() const {
 }  // namespace
 
 Run make_glm5(const Choice& choice) {
-  const Glm5 model{choice.world, choice.has("whole-pool-cast")};
+  const Glm5 model{choice.world == 0 ? 8 : choice.world, choice.has("whole-pool-cast")};
   Run run;
   run.name = model.cast ? "glm5" : "glm5-healthy";
   run.world = model.world;

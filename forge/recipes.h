@@ -1,6 +1,6 @@
-// The runs the forge knows: each a short description of one deployment, healthy or with a fault
-// planted in it. To add one: write `Run make_x(const Choice&)` in recipe_x.cc from the parts in
-// sglang.h, and a row in recipes.cc.
+// The runs the forge knows: each a short description of one deployment, healthy or with a fault.
+// To add one: write `Run make_x(const Choice&)` in recipe_x.cc from the parts in sglang.h, and a
+// row in recipes.cc.
 #pragma once
 
 #include <span>

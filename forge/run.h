@@ -1,8 +1,7 @@
-// The description of a run: what a model's step launches, from which code, and how long host and
-// device need for it. Invariant: plain data, no clock and no text of the trace format; a recipe
-// builds it, the forge turns it into a trace. Units: times are nanoseconds without a profiler's
-// jitter, memory is bytes, shapes are elements, outermost first. Shares nothing with src/: what is
-// planted here must be found there without help.
+// The description of a run: what a model's step launches, from which code, and what it costs.
+// Invariant: plain data, no clock and no text of the format; recipes build it, the forge writes it.
+// Units: times are nanoseconds before jitter, memory is bytes, shapes are elements, outermost first.
+// Shares nothing with src/: what is planted here must be found there without help.
 #pragma once
 
 #include <array>

@@ -1,7 +1,6 @@
 // The calls an SGLang model runner makes, as its traces show them: frames, operators, launches.
 // A recipe strings them together; times are the recipe's, everything else is decided here.
-// Source: sgl-project/sglang of 2026-04 (torch 2.9), traces of it on SM90 to SM120; line numbers
-// are of that tree.
+// Source: sgl-project/sglang of 2026-04 (torch 2.9); line numbers are of that tree.
 #pragma once
 
 #include <string>

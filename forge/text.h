@@ -1,8 +1,7 @@
-// Text of a trace: a sink, a buffer in front of it, and stencils: the text of an event with holes
-// for its numbers. Invariant: an event's constant text is formatted once per recipe, never per
-// event. Units: nanoseconds in; microseconds with exactly three decimals out (or whole ones, era
-// kAbsoluteMicros). Cost: a stamped event is a few memcpy and one integer conversion per hole
-// (about 2 GB/s).
+// Text of a trace: a sink, a buffer before it, and stencils: an event's text with holes for numbers.
+// Invariant: an event's constant text is formatted once per run, never per event.
+// Units: nanoseconds in; microseconds with three decimals out, or whole ones (Era::kAbsoluteMicros).
+// Cost: a stamped event is a few memcpy and one integer conversion per hole, about 2 GB/s.
 #pragma once
 
 #include <cstdint>

@@ -10,11 +10,16 @@ namespace culprit::evidence {
 
 std::string_view regime_name(Regime regime) {
   switch (regime) {
-    case Regime::kUnknown: return "unknown";
-    case Regime::kMemory: return "memory";
-    case Regime::kCompute: return "compute";
-    case Regime::kLatency: return "latency";
-    case Regime::kCommunication: return "communication";
+    case Regime::kUnknown:
+      return "unknown";
+    case Regime::kMemory:
+      return "memory";
+    case Regime::kCompute:
+      return "compute";
+    case Regime::kLatency:
+      return "latency";
+    case Regime::kCommunication:
+      return "communication";
   }
   return "unknown";
 }
@@ -22,8 +27,7 @@ std::string_view regime_name(Regime regime) {
 std::string Evidence::add(std::string name, double value, std::string unit, std::string how,
                           std::string query) {
   std::string id = fmt::format("F{}", facts.size() + 1);
-  facts.push_back(
-      {id, std::move(name), value, std::move(unit), std::move(how), std::move(query)});
+  facts.push_back({id, std::move(name), value, std::move(unit), std::move(how), std::move(query)});
   return id;
 }
 

@@ -57,12 +57,13 @@ struct KernelFigures {
   std::vector<std::int64_t> dims;  // of the tensor written, where recorded and equal in every call
   std::string elements_how;        // "dims", "grid", "grid + 576 divides"
   known::Dtype dtype_in = known::Dtype::kUnknown, dtype_out = known::Dtype::kUnknown;
-  std::string dtype_in_how;  // "dims", "name", "flag", "server", "config", "inferred"; empty: unknown
+  std::string
+      dtype_in_how;  // "dims", "name", "flag", "server", "config", "inferred"; empty: unknown
   std::optional<std::int64_t> bytes;  // per call, read + written
   std::optional<double> gbps;         // achieved
   std::optional<double> of_peak;  // 0..1; absent when peak is unknown or the figure would exceed 1
   Regime regime = Regime::kUnknown;
-  std::string doubt;  // why a figure above is withheld or may be wrong; empty: no doubt
+  std::string doubt;   // why a figure above is withheld or may be wrong; empty: no doubt
   store::StringId op;  // of the most calls; invalid: not recorded
   std::vector<store::StringId> op_chain;
   store::StringId api;  // launch call
@@ -85,8 +86,9 @@ struct StepStats {
   // in calls that wait for the device. 0: unknown. Profilers inflate it: an upper bound.
   Nanos host_ns = 0;
   Nanos host_wait_ns = 0;  // the time it sat in them, per step
-  std::optional<std::int64_t> tokens;  // rows that the model's layers work on: batch of a decode step
-  std::string tokens_how;              // "mark", "norm grid"; empty: unknown
+  std::optional<std::int64_t>
+      tokens;              // rows that the model's layers work on: batch of a decode step
+  std::string tokens_how;  // "mark", "norm grid"; empty: unknown
 };
 
 // Kernels that, once per layer, convert a buffer of the size of a KV pool: what they fit, and how
@@ -94,17 +96,17 @@ struct StepStats {
 struct PoolRead {
   std::vector<std::size_t> kernels;  // indices into Evidence::kernels, largest first
   double calls_per_step = 0;         // of all of them
-  std::int64_t layers = 0;           // calls = layers x tensors x pieces; 0: no count of layers fits
-  std::string layers_from;           // "layers", "attention calls", "model"
-  std::int64_t tensors = 1;          // per layer: 1 (latent or key pool), 2 (key and value pool)
-  std::int64_t pieces = 1;           // launches per tensor (32-bit indexing splits large ones)
-  std::vector<std::int64_t> shape;   // of one tensor; empty: unknown
-  std::int64_t rows = 0, row = 0;    // elements = rows x row; 0: unknown
-  std::int64_t elements = 0;         // of one tensor; the largest that fits where not exact
-  std::string match;                 // "exact", "within-launch-rounding", "inferred"
-  std::string row_from;              // "dims", "model", "assumed"; empty: no row length fits
-  double before_attention = 0;       // share of calls whose next matrix work is attention
-  bool attention_seen = false;       // any attention kernel was recognised
+  std::int64_t layers = 0;          // calls = layers x tensors x pieces; 0: no count of layers fits
+  std::string layers_from;          // "layers", "attention calls", "model"
+  std::int64_t tensors = 1;         // per layer: 1 (latent or key pool), 2 (key and value pool)
+  std::int64_t pieces = 1;          // launches per tensor (32-bit indexing splits large ones)
+  std::vector<std::int64_t> shape;  // of one tensor; empty: unknown
+  std::int64_t rows = 0, row = 0;   // elements = rows x row; 0: unknown
+  std::int64_t elements = 0;        // of one tensor; the largest that fits where not exact
+  std::string match;                // "exact", "within-launch-rounding", "inferred"
+  std::string row_from;             // "dims", "model", "assumed"; empty: no row length fits
+  double before_attention = 0;      // share of calls whose next matrix work is attention
+  bool attention_seen = false;      // any attention kernel was recognised
 };
 
 struct Attribution {

@@ -22,12 +22,14 @@ void state_steps(Evidence& evidence) {
 void state_budget(Evidence& evidence) {
   for (const BudgetRow& row : evidence.budget) {
     const std::string_view owner = known::owner_name(row.owner);
-    evidence.add(fmt::format("{}.ns_per_step", owner), static_cast<double>(row.ns_per_step), "ns",
-                 known::is_idle(row.owner)
-                     ? "idle device time with this cause, mean over the used steps"
-                     : "device time of this kind, overlaps counted once, mean over the used steps",
-                 fmt::format("culprit budget TRACE --json | jq '.budget[] | select(.owner==\"{}\")'",
-                             owner));
+    evidence.add(
+        fmt::format("{}.ns_per_step", owner), static_cast<double>(row.ns_per_step), "ns",
+        known::is_idle(row.owner)
+            ? "idle device time with this cause, mean over the used steps"
+            : "device time of this kind, overlaps counted once, mean over the used steps",
+        fmt::format(
+            "culprit budget TRACE --json | jq '.budget[] | select(.owner==\"{}\").ns_per_step'",
+            owner));
   }
 }
 
@@ -67,16 +69,16 @@ KernelFacts state_kernel(Evidence& evidence, std::size_t index) {
                                "element", "grid x elements per block");
   }
   if (figures.bytes) {
-    facts.bytes = say("bytes", static_cast<double>(*figures.bytes), "byte",
-                      fmt::format("per call: {} read, {} written",
-                                  known::dtype_name(figures.dtype_in),
-                                  known::dtype_name(figures.dtype_out)));
+    facts.bytes =
+        say("bytes", static_cast<double>(*figures.bytes), "byte",
+            fmt::format("per call: {} read, {} written", known::dtype_name(figures.dtype_in),
+                        known::dtype_name(figures.dtype_out)));
   }
   if (figures.gbps) facts.gbps = say("gbps", *figures.gbps, "GB/s", "bytes / avg_ns");
   if (figures.of_peak) {
-    facts.of_peak = say("of_peak", *figures.of_peak, "1",
-                        fmt::format("gbps / {:g} GB/s ({})", evidence.peak.gbps,
-                                    evidence.peak.source));
+    facts.of_peak =
+        say("of_peak", *figures.of_peak, "1",
+            fmt::format("gbps / {:g} GB/s ({})", evidence.peak.gbps, evidence.peak.source));
   }
   return facts;
 }

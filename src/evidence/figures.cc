@@ -48,9 +48,9 @@ std::optional<run::Source> most_common_source(const run::Run& run,
       ++known->second;
     }
   }
-  const auto best = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-    return a.second < b.second;
-  });
+  const auto best =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (best == counts.end()) return std::nullopt;
   return best->first;
 }
@@ -120,16 +120,16 @@ std::vector<KernelFigures> measure_kernels(const Basis& basis, const Members& me
     figures.calls = count;
     figures.calls_per_step = static_cast<double>(count) / static_cast<double>(basis.steps);
     figures.ns_per_step = basis.per_step(total);
-    if (step > 0) figures.share = static_cast<double>(figures.ns_per_step) / static_cast<double>(step);
+    if (step > 0)
+      figures.share = static_cast<double>(figures.ns_per_step) / static_cast<double>(step);
     figures.avg_ns = (total + count / 2) / count;
     figures.exposed_ns_per_step = basis.per_step(exposed.by_group[i]);
     trace_back(run, calls, figures);
     weigh(run, calls, figures);
     kernels.push_back(std::move(figures));
   }
-  std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
-    return a.ns_per_step > b.ns_per_step;
-  });
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const auto& a, const auto& b) { return a.ns_per_step > b.ns_per_step; });
   return kernels;
 }
 

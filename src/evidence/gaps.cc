@@ -24,13 +24,14 @@ using known::Owner;
 // A launch reaches an idle device within microseconds; a measured median outside this range is
 // clock skew between host and device, or another wait.
 constexpr Nanos kShortestReach = 2'000, kLongestReach = 50'000;
-constexpr Nanos kUsualReach = 10'000;      // where the run has too few late launches to measure
+constexpr Nanos kUsualReach = 10'000;  // where the run has too few late launches to measure
 constexpr std::size_t kReachSamples = 8;
 // Host and device clocks agree to a few us (negative launch latencies of 2.3 us are on record,
 // pytorch/kineto#1380): a wait that seems to end this shortly before the gap did hold the launch.
 constexpr Nanos kClockSlack = 5'000;
-constexpr Nanos kQueuedFactor = 4;  // in reaches: below it, latency scatters; above it, A was held up
-constexpr Nanos kWorkFactor = 10;   // in launch spacings
+constexpr Nanos kQueuedFactor =
+    4;  // in reaches: below it, latency scatters; above it, A was held up
+constexpr Nanos kWorkFactor = 10;  // in launch spacings
 // What a launch costs in a Python engine; a spacing outside is the loop's, not the launch's.
 constexpr Nanos kShortestSpacing = 5'000, kLongestSpacing = 100'000;
 

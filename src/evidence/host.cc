@@ -174,8 +174,7 @@ bool HostView::unrecorded_graph_between(store::CallRow first, store::CallRow las
   if (thread != calls.thread[last.index]) return false;
   const std::size_t from = first_after(thread, calls.begin[first.index]);
   const std::size_t to = first_after(thread, calls.begin[last.index]);
-  const auto found =
-      std::lower_bound(unrecorded_graphs_.begin(), unrecorded_graphs_.end(), from);
+  const auto found = std::lower_bound(unrecorded_graphs_.begin(), unrecorded_graphs_.end(), from);
   return found != unrecorded_graphs_.end() && *found < to;
 }
 
@@ -187,8 +186,8 @@ Nanos HostView::own_time(store::ThreadId thread, Nanos from, Nanos to) const {
   Nanos waited = 0;
   const auto count = [&](store::CallRow call) {
     const Nanos inside = std::min(end(call), to) - std::max(calls.begin[call.index], from);
-    const bool blocked = launched_[call.index] == 1 &&
-                         calls.dur[call.index] > kBlockedFactor * launch_cost_;
+    const bool blocked =
+        launched_[call.index] == 1 && calls.dur[call.index] > kBlockedFactor * launch_cost_;
     if (waits_[call.index] || blocked) waited += std::max<Nanos>(0, inside);
   };
   if (const store::CallRow running = last_begun(thread, from); running.valid()) count(running);

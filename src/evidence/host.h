@@ -42,9 +42,9 @@ class HostView {
 
   const run::Run& run_;
   std::vector<store::CallRow> by_thread_;  // grouped by thread, in time order inside each
-  std::vector<std::size_t> starts_;        // first place of thread i in by_thread_; one more at the end
-  std::vector<bool> waits_;                // per call
-  std::vector<std::uint8_t> launched_;     // per call: activities it launched; kMany: two or more
+  std::vector<std::size_t> starts_;  // first place of thread i in by_thread_; one more at the end
+  std::vector<bool> waits_;          // per call
+  std::vector<std::uint8_t> launched_;  // per call: activities it launched; kMany: two or more
   std::vector<std::size_t> unrecorded_graphs_;  // places in by_thread_
   Nanos launch_spacing_ = 0;
   Nanos launch_cost_ = 0;  // median duration of a call that launched one activity

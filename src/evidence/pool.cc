@@ -138,10 +138,10 @@ class PoolSearch {
     const KernelFigures& kernel = figures(candidate.kernel);
     for (std::vector<Candidate>& buffer : buffers) {
       const KernelFigures& other = figures(buffer.front().kernel);
-      const bool same = kernel.dims.empty() && other.dims.empty()
-                            ? run_.groups[kernel.group.index].name ==
-                                  run_.groups[other.group.index].name
-                            : kernel.dims == other.dims;
+      const bool same =
+          kernel.dims.empty() && other.dims.empty()
+              ? run_.groups[kernel.group.index].name == run_.groups[other.group.index].name
+              : kernel.dims == other.dims;
       if (same) return buffer.push_back(candidate);
     }
     buffers.push_back({candidate});
@@ -251,7 +251,9 @@ class PoolSearch {
     const std::optional<known::ElementInterval> rows = known::multiples_within(layer, row);
     if (!rows) return model_row_ == 0;  // the model's own row does not fit: not its pool
     const bool model = model_row_ > 0;
-    if (!model && row <= layer.max - layer.min) return true;  // too loose to assume anything
+    // Two tensors per layer are keys and values: no latent pool. And a loose interval proves no row.
+    const bool latent = read.tensors == 1 && row > layer.max - layer.min;
+    if (!model && !latent) return true;
     read.row = row;
     read.row_from = model ? "model" : "assumed";
     read.rows = rows->max / row;

@@ -30,9 +30,7 @@ struct Hole {
   std::vector<Nanos> begins;  // of what began inside
   bool stalls = false;        // something inside is a stall by its name
   bool filled = false;        // by one operator
-  Nanos most() const {
-    return static_cast<Nanos>(kNearlyAll * static_cast<double>(end - begin));
-  }
+  Nanos most() const { return static_cast<Nanos>(kNearlyAll * static_cast<double>(end - begin)); }
 };
 
 // Longest stretch of the hole in which nothing began.
@@ -51,9 +49,8 @@ template <class Table>
 void look(const store::Trace& trace, const Table& table, bool fills, std::vector<Hole>& holes) {
   for (std::size_t row = 0; row < table.size(); ++row) {
     const Nanos begin = table.begin[row], end = begin + table.dur[row];
-    const auto hole =
-        std::upper_bound(holes.begin(), holes.end(), begin,
-                         [](Nanos t, const Hole& each) { return t < each.end; });
+    const auto hole = std::upper_bound(holes.begin(), holes.end(), begin,
+                                       [](Nanos t, const Hole& each) { return t < each.end; });
     if (hole == holes.end() || end <= hole->begin || table.thread[row] != hole->thread) continue;
     const Nanos inside = std::min(end, hole->end) - std::max(begin, hole->begin);
     if (fills && inside >= hole->most()) hole->filled = true;

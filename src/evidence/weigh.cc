@@ -45,7 +45,8 @@ std::optional<Recorded> recorded(const run::Run& run, std::span<const run::Activ
   for (const run::ActivityId id : members) {
     const store::OpRow op = run.activities[id.index].op;
     if (!op.valid()) return std::nullopt;
-    const store::StringId its_dims = trace.ops.dims[op.index], its_types = trace.ops.types[op.index];
+    const store::StringId its_dims = trace.ops.dims[op.index],
+                          its_types = trace.ops.types[op.index];
     if (dims.valid() && (dims != its_dims || types != its_types)) return std::nullopt;
     dims = its_dims;
     types = its_types;
@@ -183,8 +184,8 @@ void weigh(const run::Run& run, std::span<const run::ActivityId> members, Kernel
 
 void rate(const run::Run& run, const Peak& peak, Nanos fastest, KernelFigures& figures) {
   const run::Group& group = run.groups[figures.group.index];
-  if (!figures.bytes && group.info.is_copy && figures.elements && known::bits(figures.dtype_in) > 0 &&
-      known::bits(figures.dtype_out) > 0) {
+  if (!figures.bytes && group.info.is_copy && figures.elements &&
+      known::bits(figures.dtype_in) > 0 && known::bits(figures.dtype_out) > 0) {
     // An interval of one launch is far below 1 % of a tensor that matters; the upper end is exact
     // for whole blocks.
     const std::int64_t n = figures.elements_exact.value_or(figures.elements->max);
@@ -206,7 +207,8 @@ void rate(const run::Run& run, const Peak& peak, Nanos fastest, KernelFigures& f
     figures.of_peak = share;
   } else {
     figures.doubt = fmt::format(
-        "{:.0f} GB/s would be {:.2f} times the peak: the element count, an element type or the peak "
+        "{:.0f} GB/s would be {:.2f} times the peak: the element count, an element type or the "
+        "peak "
         "is wrong, or the data stayed in the cache",
         *figures.gbps, share);
   }

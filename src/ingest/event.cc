@@ -1,5 +1,6 @@
 #include "ingest/event.h"
 
+#include <bit>
 #include <cstring>
 
 #include "ingest/key_predictor.h"
@@ -45,10 +46,10 @@ Field args_field(const char* key, std::size_t size) {
     case 8:
       return is(key, "CallFrom") ? Field::kCallFrom : Field::kIgnored;
     case 10:
-      return is(key, "Input Dims")   ? Field::kDims
-             : is(key, "Input type") ? Field::kTypes
-             : is(key, "Group size") ? Field::kGroupSize
-                                     : Field::kIgnored;
+      return is(key, "Input Dims") || is(key, "Input dims") ? Field::kDims
+             : is(key, "Input type")                        ? Field::kTypes
+             : is(key, "Group size")                        ? Field::kGroupSize
+                                                            : Field::kIgnored;
     case 11:
       return is(key, "External id") || is(key, "external id") ? Field::kExternal
              : is(key, "correlation")                         ? Field::kCorrelation
@@ -151,31 +152,61 @@ class Parser {
     return *p == ',' || *p == '}' || *p == ']' || p >= end_;
   }
 
-  // p at an opening bracket or brace; returns behind the closing one.
-  const char* nested(const char* p) {
-    std::uint64_t braces = 0;  // bit per open level: 1 for '{'
+  // The brackets and braces that are open: push and pop say false where they do not match or nest too deep.
+  struct Open {
+    std::uint64_t braces = 0;  // bit per level: 1 for '{'
     int depth = 0;
+    bool push(char c) {
+      braces = braces << 1 | (c == '{' ? 1U : 0U);
+      return ++depth <= kMaxDepth;
+    }
+    bool pop(char c) {
+      const bool matches = (braces & 1U) == (c == '}' ? 1U : 0U);
+      braces >>= 1;
+      --depth;
+      return matches;
+    }
+    bool take(char c) { return c == '{' || c == '[' ? push(c) : pop(c); }
+  };
+
+  // p at an opening bracket or brace; returns behind the closing one. 64 bytes a step; text with a backslash, or with a
+  // control byte inside a string, is left to nested_bytewise.
+  const char* nested(const char* p) {
+#if defined(__SSE2__)
+    if constexpr (!kTolerant) {
+      Open open;
+      std::uint64_t in_string = 0;  // all ones: the step before ended inside a string
+      for (const char* at = p; at < end_; at += 64) {
+        const Masks m = masks_of(at);
+        const std::uint64_t inside = prefix_xor(m.quote) ^ in_string;
+        if ((m.backslash | (m.control & inside)) != 0) break;
+        for (std::uint64_t bits = m.bracket & ~inside; bits != 0; bits &= bits - 1) {
+          const char* hit = at + std::countr_zero(bits);
+          if (!open.take(*hit)) return fail(hit);
+          if (open.depth == 0) return hit + 1;
+        }
+        in_string = (inside >> 63) != 0 ? ~std::uint64_t{0} : 0;
+      }
+    }
+#endif
+    return nested_bytewise(p);
+  }
+
+  const char* nested_bytewise(const char* p) {
+    Open open;
     for (;;) {
       p = find_structure(p);
-      const char c = *p;
-      if (c == '"') {
+      if (*p == '"') {
         bool escaped = false;
         p = string(p + 1, Role::kEither, escaped);
         if (p == nullptr) return nullptr;
-        ++p;
-      } else if (c == '{' || c == '[') {
-        if (++depth > kMaxDepth) return fail(p);
-        braces = braces << 1 | (c == '{' ? 1U : 0U);
-        ++p;
-      } else if (c == '}' || c == ']') {
-        if ((braces & 1U) != (c == '}' ? 1U : 0U)) return fail(p);
-        braces >>= 1;
-        ++p;
-        if (--depth == 0) return p;
-      } else {
-        if (p >= end_) return fail(p);
-        ++p;  // a zero byte inside the text
+      } else if (*p != '\0') {
+        if (!open.take(*p)) return fail(p);
+        if (open.depth == 0) return p + 1;
+      } else if (p >= end_) {
+        return fail(p);
       }
+      ++p;  // a zero byte inside the text counts as nothing
     }
   }
 

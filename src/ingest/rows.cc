@@ -40,7 +40,6 @@ constexpr Category kCategories[] = {
     {"xpu_runtime", Kind::kCall},
     {"xpu_driver", Kind::kCall},
     {"mtia_runtime", Kind::kCall},
-    {"mtia_ccp_events", Kind::kKernel},
     {"glow_runtime", Kind::kCall},
     {"privateuse1_runtime", Kind::kCall},
     {"privateuse1_driver", Kind::kCall},

@@ -94,6 +94,37 @@ inline const char* find_scalar_end(const char* p) {
 #endif
 }
 
+#if defined(__SSE2__)
+// 64 bytes of text as bit masks, bit i for byte i.
+struct Masks {
+  std::uint64_t quote = 0, bracket = 0, backslash = 0,
+                control = 0;  // bracket: [ ] { }; control: below 0x20
+};
+inline Masks masks_of(const char* p) {
+  const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'),
+                control = _mm_set1_epi8(0x1f);
+  const __m128i open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}'), fold = _mm_set1_epi8(0x20);
+  Masks m;
+  for (int i = 0; i < 64; i += 16) {
+    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i));
+    const __m128i folded = _mm_or_si128(v, fold);
+    const auto put = [&](std::uint64_t& mask, __m128i hit) {
+      mask |= static_cast<std::uint64_t>(static_cast<unsigned>(_mm_movemask_epi8(hit))) << i;
+    };
+    put(m.quote, _mm_cmpeq_epi8(v, quote));
+    put(m.backslash, _mm_cmpeq_epi8(v, backslash));
+    put(m.bracket, _mm_or_si128(_mm_cmpeq_epi8(folded, open), _mm_cmpeq_epi8(folded, close)));
+    put(m.control, _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
+  }
+  return m;
+}
+// Bit i set: an odd number of bits up to and with i are set in `bits`.
+inline std::uint64_t prefix_xor(std::uint64_t bits) {
+  for (int shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
+  return bits;
+}
+#endif
+
 // Are the first `size` bytes at p and q the same? q is 16-byte aligned; both have size rounded up
 // to 16 readable bytes.
 inline bool same_text(const char* p, const char* q, std::size_t size) {

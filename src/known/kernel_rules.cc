@@ -43,12 +43,12 @@ constexpr std::array kKinds = {
     // Expert GEMMs. A grouped GEMM in a decode step is one.
     Kind{"fused_moe moe_gemm moegemm moefcgemm marlin_moe moe_wna16 grouped_gemm groupedgemm "
          "group_gemm groupgemm groupproblemshape gemm_grouped m_grouped mgrouped matmul_ogs "
-         "finalize_matmul fmoe moe_mm dynbatch routeact",
+         "fmoe moe_mm dynbatch routeact",
          Owner::kMoeGemm},
     // Routing of tokens to experts and back: scores, top-k, sorting, permuting, combining.
     Kind{"topkgating topk_gating topk_softmax topksoftmax topk_sigmoid grouped_topk "
          "moe_fused_gate moe_topk moetopk routing router moe_align moe_sum moesorting moe_sort "
-         "expert finalizekernel finalizemoe moe_permute moe_unpermute dev::permute "
+         "expert finalize_matmul finalizekernel finalizemoe moe_permute moe_unpermute dev::permute "
          "expandinputrows ep_scatter ep_gather pre_reorder post_reorder bitmatrix topk_moe "
          "=_topk_forward",
          Owner::kRouter},

@@ -106,14 +106,9 @@ void collect_activities(Run& run) {
       rows.push_back(static_cast<std::uint32_t>(row));
   }
   if (out_of_range > 0)
-    run.notes.add({"bad-number",
-                   store::Severity::kDataLoss,
-                   out_of_range,
-                   {},
-                   {},
-                   {},
-                   counted(out_of_range, "device activity", "device activities") +
-                       " left out: their times lie more than 73 years from the others'"});
+    add_note(run, "bad-number", store::Severity::kDataLoss, out_of_range,
+             counted(out_of_range, "device activity", "device activities") +
+                 " left out: their times lie more than 73 years from the others'");
   merge_runs(rows, [&](auto a, auto b) { return table.begin[a] < table.begin[b]; });
 
   GroupIndex index(trace, run.groups);

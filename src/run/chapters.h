@@ -55,6 +55,11 @@ struct Links {
   }
 };
 
+// Is the call of the rank that the run is about? Always, but in merged files.
+inline bool of_rank(const Run& run, store::CallRow call) {
+  return run.trace->threads[run.trace->calls.thread[call.index].index].rank == run.rank;
+}
+
 // devices.cc: the device the run is about, its properties and its row in the table of GPUs.
 Status choose_device(const Options& options, Run& run);
 
@@ -95,7 +100,10 @@ Status choose_steps(const Options& options, Run& run, const Links& links);
 // layers.cc
 void count_layers(const Options& options, Run& run);
 
-// words.cc: "1 kernel", "1,024 kernels"; "12.5 us"; a name cut to 60 bytes at most.
+// words.cc: a note of ours: no byte and no event, for it is about the run.
+void add_note(Run& run, std::string code, store::Severity severity, std::int64_t count,
+              std::string message, std::string where = {});
+// "1 kernel", "1,024 kernels"; "12.5 us"; a name cut to 60 bytes at most.
 std::string counted(std::int64_t n, std::string_view one, std::string_view many);
 std::string duration_text(Nanos ns);
 std::string short_text(std::string_view name);

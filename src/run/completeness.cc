@@ -17,13 +17,14 @@ struct Launches {
   bool capturing = false;    // signs that a graph was being recorded: such launches run nothing
 };
 
-Launches count_launches(const store::Trace& trace, const Links& links) {
+Launches count_launches(const Run& run, const Links& links) {
+  const store::Trace& trace = *run.trace;
   Launches found;
   for (std::uint32_t call = 0; call < trace.calls.size(); ++call) {
     const Api api = links.api_of(trace, CallRow{call});
     if (api == Api::kBeginCapture || api == Api::kEndCapture || api == Api::kInstantiate)
       found.capturing = true;
-    if (api != Api::kKernelLaunch) continue;
+    if (api != Api::kKernelLaunch || !of_rank(run, CallRow{call})) continue;
     ++found.all;
     found.without += links.has_activity[call] == 0 ? 1 : 0;
     found.lost += links.lost[call];
@@ -60,44 +61,50 @@ std::string missing_where(const Run& run, const Links& links) {
   return where;
 }
 
+// Were all kernels without a launch in front of the first launched activity of their stream? Then
+// they were launched before the recording began, which is no loss.
+bool launched_before_recording(const Run& run) {
+  const auto& table = run.trace->device;
+  std::vector<std::uint8_t> launched(run.trace->threads.size(), 0);  // by stream
+  std::int64_t linked = 0;
+  for (const Activity& a : run.activities) {
+    const std::uint32_t stream = table.thread[a.row.index].index;
+    if (a.call.valid()) {
+      launched[stream] = 1;
+      ++linked;
+    } else if (launched[stream] != 0 && table.kind[a.row.index] == store::DeviceKind::kKernel) {
+      return false;
+    }
+  }
+  return linked > 0;
+}
+
+void note_unlaunched(Run& run) {
+  std::int64_t kernels = 0;
+  for (const Group& g : run.groups)
+    kernels += g.device_kind == store::DeviceKind::kKernel ? g.activities : 0;
+  const bool before = launched_before_recording(run);
+  add_note(run, "launches-missing", before ? Severity::kInfo : Severity::kDataLoss,
+           run.kernels_without_launch,
+           fmt::format("{} of {} without a launch in the file, {}: operator and source unknown",
+                       run.kernels_without_launch, counted(kernels, "kernel", "kernels"),
+                       before ? "launched before the recording began" : "lost or not recorded"));
+}
+
 void note_missing(Run& run, const Links& links) {
-  const store::Trace& trace = *run.trace;
-  const Launches found = count_launches(trace, links);
+  const Launches found = count_launches(run, links);
   if (found.lost > 0)
-    run.notes.add({"kernels-missing",
-                   Severity::kDataLoss,
-                   found.lost,
-                   {},
-                   {},
-                   missing_where(run, links),
-                   missing_text(found.lost, found) +
-                       " in the file: the profiler dropped device events; steps that lack some "
-                       "are left out of the means"});
+    add_note(run, "kernels-missing", Severity::kDataLoss, found.lost,
+             missing_text(found.lost, found) +
+                 " in the file: the profiler dropped device events; steps that lack some "
+                 "are left out of the means",
+             missing_where(run, links));
   const auto empty = static_cast<std::int64_t>(run.graphs_without_kernels.size());
   if (empty > 0)
-    run.notes.add({"graph-level-rows",
-                   Severity::kDataLoss,
-                   empty,
-                   {},
-                   {},
-                   {},
-                   counted(empty, "graph launch has", "graph launches have") +
-                       " no kernels in the file: their time is graph time, not idle time"});
-  if (run.kernels_without_launch > 0) {
-    std::int64_t kernels = 0;
-    for (const Group& g : run.groups)
-      kernels += g.device_kind == store::DeviceKind::kKernel ? g.activities : 0;
-    run.notes.add({"launches-missing",
-                   Severity::kDataLoss,
-                   run.kernels_without_launch,
-                   {},
-                   {},
-                   {},
-                   fmt::format("{} of {} without a launch in the file (launched before the "
-                               "recording began, or host calls were not recorded): operator and "
-                               "source unknown",
-                               run.kernels_without_launch, counted(kernels, "kernel", "kernels"))});
-  }
+    add_note(run, "graph-level-rows", Severity::kDataLoss, empty,
+             counted(empty, "graph launch has", "graph launches have") +
+                 " no kernels in the file: their time is graph time, not idle time");
+  if (run.kernels_without_launch > 0) note_unlaunched(run);
 }
 
 void note_operators(Run& run) {
@@ -117,23 +124,13 @@ void note_operators(Run& run) {
   }
   // Some launches outside of any operator are normal: Triton and engines launch directly.
   if (without > 0 && (trace.ops.size() == 0 || time_without > eager_time / 10))
-    run.notes.add({"ops-missing",
-                   Severity::kWarning,
-                   without,
-                   {},
-                   {},
-                   {},
-                   fmt::format("{} of {} belong to no recorded operator", without,
-                               counted(eager, "eager activity", "eager activities"))});
+    add_note(run, "ops-missing", Severity::kWarning, without,
+             fmt::format("{} of {} belong to no recorded operator", without,
+                         counted(eager, "eager activity", "eager activities")));
   if (elsewhere > 0)
-    run.notes.add({"ops-on-another-thread",
-                   Severity::kInfo,
-                   elsewhere,
-                   {},
-                   {},
-                   {},
-                   counted(elsewhere, "launch has", "launches have") +
-                       " the operator on another thread: linked by External id"});
+    add_note(run, "ops-on-another-thread", Severity::kInfo, elsewhere,
+             counted(elsewhere, "launch has", "launches have") +
+                 " the operator on another thread: linked by External id");
 }
 
 void note_not_recorded(Run& run) {
@@ -143,22 +140,12 @@ void note_not_recorded(Run& run) {
     return d.valid() && !trace.strings[d].empty();
   });
   if (!shapes)
-    run.notes.add({"no-shapes",
-                   Severity::kInfo,
-                   1,
-                   {},
-                   {},
-                   {},
-                   "no tensor shapes in the file (record_shapes is off by default): element counts "
-                   "come from launch geometry"});
+    add_note(run, "no-shapes", Severity::kInfo, 1,
+             "no tensor shapes in the file (record_shapes is off by default): element counts "
+             "come from launch geometry");
   if (trace.frames.size() == 0)
-    run.notes.add({"no-stacks",
-                   Severity::kInfo,
-                   1,
-                   {},
-                   {},
-                   {},
-                   "no Python frames in the file (with_stack): source lines are unknown"});
+    add_note(run, "no-stacks", Severity::kInfo, 1,
+             "no Python frames in the file (with_stack): source lines are unknown");
 }
 
 void note_other_devices(Run& run) {
@@ -167,16 +154,11 @@ void note_other_devices(Run& run) {
   std::int64_t others = 0;
   for (const Device& d : devices)
     if (d.id != run.device || d.rank != run.rank) others += d.activities;
-  run.notes.add({"other-devices",
-                 Severity::kInfo,
-                 static_cast<std::int64_t>(devices.size()) - 1,
-                 {},
-                 {},
-                 {},
-                 fmt::format("the figures are about device {}; {} of {} are left out", run.device,
-                             counted(others, "activity", "activities"),
-                             counted(static_cast<std::int64_t>(devices.size()) - 1, "other device",
-                                     "other devices"))});
+  add_note(run, "other-devices", Severity::kInfo, static_cast<std::int64_t>(devices.size()) - 1,
+           fmt::format("the figures are about device {}; {} of {} are left out", run.device,
+                       counted(others, "activity", "activities"),
+                       counted(static_cast<std::int64_t>(devices.size()) - 1, "other device",
+                               "other devices")));
 }
 
 }  // namespace
@@ -217,7 +199,7 @@ std::vector<std::int64_t> missing_by_step(const Run& run, const Links& links) {
 
 Status check_completeness(Run& run, const Links& links) {
   const store::Trace& trace = *run.trace;
-  const Launches found = count_launches(trace, links);
+  const Launches found = count_launches(run, links);
   run.launches_without_activity = found.without;
   const auto unusable = [&](std::string what, std::string hint, std::string code) {
     return Error{Error::Code::kUnusable, std::move(what), trace.info.path, std::move(hint),

@@ -42,8 +42,7 @@ Status match_gpu(const Options& options, Run& run) {
   else
     message = "\"" + short_text(run.properties.name) +
               "\" is not in the table of GPUs; shares of peak need --gpu NAME";
-  if (!message.empty())
-    run.notes.add({"unknown-device", store::Severity::kWarning, 1, {}, {}, {}, message});
+  if (!message.empty()) add_note(run, "unknown-device", store::Severity::kWarning, 1, message);
   return Ok{};
 }
 

@@ -59,9 +59,13 @@ Buckets calls_by_thread(const store::Trace& trace) {
 // Two calls with one correlation: a runtime call around its own driver call is one launch, seen
 // twice; any other pair comes from two processes.
 bool one_inside_the_other(const store::CallTable& calls, std::uint32_t a, std::uint32_t b) {
-  return calls.thread[a] == calls.thread[b] &&
-         calls.begin[a] <= end_of(calls.begin[b], calls.dur[b]) &&
-         calls.begin[b] <= end_of(calls.begin[a], calls.dur[a]);
+  const auto holds = [&](std::uint32_t outer, std::uint32_t inner) {
+    return calls.begin[outer] <= calls.begin[inner] &&
+           end_of(calls.begin[inner], calls.dur[inner]) <=
+               end_of(calls.begin[outer], calls.dur[outer]);
+  };
+  return calls.thread[a] == calls.thread[b] && calls.name[a] != calls.name[b] &&
+         (holds(a, b) || holds(b, a));
 }
 
 IdTable index_correlations(const store::Trace& trace, Links& links) {
@@ -81,10 +85,32 @@ IdTable index_correlations(const store::Trace& trace, Links& links) {
     else
       links.colliding.push_back(*known);
   }
-  std::sort(links.colliding.begin(), links.colliding.end());
-  links.colliding.erase(std::unique(links.colliding.begin(), links.colliding.end()),
-                        links.colliding.end());
   return index;
+}
+
+// Calls of the activities of every device, by row; a launch of one kernel that gets several is of a
+// colliding id as well.
+std::vector<CallRow> find_calls(const store::Trace& trace, const IdTable& index, Links& links) {
+  const auto& device = trace.device;
+  std::vector<CallRow> call_of(device.size());
+  std::vector<std::uint8_t> kernels(trace.calls.size(), 0);  // by call: 0, 1, or 2 for more
+  for (std::size_t row = 0; row < device.size(); ++row) {
+    if (device.correlation[row] == store::kNoId) continue;
+    const std::uint32_t call =
+        index.find(trace.threads[device.thread[row].index].rank, device.correlation[row]);
+    if (call == IdTable::kNone) continue;
+    call_of[row] = CallRow{call};
+    links.has_activity[call] = 1;
+    if (device.kind[row] != store::DeviceKind::kKernel || kernels[call] == 2) continue;
+    if (++kernels[call] == 2 && links.api_of(trace, CallRow{call}) == Api::kKernelLaunch)
+      links.colliding.push_back(call);
+  }
+  for (const auto& [linked, twin] : links.twins)
+    links.has_activity[twin] = links.has_activity[linked];
+  auto& colliding = links.colliding;
+  std::sort(colliding.begin(), colliding.end());
+  colliding.erase(std::unique(colliding.begin(), colliding.end()), colliding.end());
+  return call_of;
 }
 
 // Colliding ids cannot be told apart: when they are many, the file holds several processes that
@@ -103,14 +129,9 @@ Status check_collisions(Run& run, Links& links) {
                      "separates them",
                  trace.info.path, "give the trace of each rank instead of the merged file",
                  "ranks-inseparable"};
-  run.notes.add({"id-collision",
-                 store::Severity::kWarning,
-                 colliding,
-                 {},
-                 {},
-                 {},
-                 counted(colliding, "correlation id is", "correlation ids are") +
-                     " shared by several launches; their kernels are linked to none"});
+  add_note(run, "id-collision", store::Severity::kWarning, colliding,
+           counted(colliding, "correlation id is", "correlation ids are") +
+               " shared by several launches; their kernels are linked to none");
   return Ok{};
 }
 
@@ -171,49 +192,37 @@ void note_skew(Run& run) {
     most = std::max(most, launched - a.begin);
   }
   if (early > 0)
-    run.notes.add({"clock-skew",
-                   store::Severity::kWarning,
-                   early,
-                   {},
-                   {},
-                   {},
-                   counted(early, "kernel starts", "kernels start") +
-                       " before their launch, by up to " + duration_text(most) +
-                       ": clock skew; no launch latency is derived from them"});
+    add_note(run, "clock-skew", store::Severity::kWarning, early,
+             counted(early, "kernel starts", "kernels start") + " before their launch, by up to " +
+                 duration_text(most) + ": clock skew; no launch latency is derived from them");
 }
 
 }  // namespace
 
 Status link_calls(Run& run, Links& links) {
   const store::Trace& trace = *run.trace;
-  const auto& device = trace.device;
   links.api = read_apis(trace);
   links.calls = calls_by_thread(trace);
   links.has_activity.assign(trace.calls.size(), 0);
   const IdTable index = index_correlations(trace, links);
+  const std::vector<CallRow> call_of = find_calls(trace, index, links);
   TRY([[maybe_unused]] const Ok checked, check_collisions(run, links));
 
-  std::vector<CallRow> call_of(device.size());
-  for (std::size_t row = 0; row < device.size(); ++row) {
-    if (device.correlation[row] == store::kNoId) continue;
-    const std::uint32_t call =
-        index.find(trace.threads[device.thread[row].index].rank, device.correlation[row]);
-    if (call == IdTable::kNone) continue;
-    links.has_activity[call] = 1;
-    if (!std::binary_search(links.colliding.begin(), links.colliding.end(), call))
-      call_of[row] = CallRow{call};
-  }
-  for (const auto& [linked, twin] : links.twins)
-    links.has_activity[twin] = links.has_activity[linked];
+  const auto collides = [&](CallRow call) {
+    return std::binary_search(links.colliding.begin(), links.colliding.end(), call.index);
+  };
   for (Activity& a : run.activities) {
-    a.call = call_of[a.row.index];
-    if (a.call.valid())
-      a.in_graph = links.api_of(trace, a.call) == Api::kGraphLaunch;
-    else if (device.kind[a.row.index] == store::DeviceKind::kKernel)
+    const CallRow call = call_of[a.row.index];
+    if (call.valid() && !collides(call)) {
+      a.call = call;
+      a.in_graph = links.api_of(trace, call) == Api::kGraphLaunch;
+    } else if (trace.device.kind[a.row.index] == store::DeviceKind::kKernel) {
       ++run.kernels_without_launch;
+    }
   }
   for (std::uint32_t call = 0; call < trace.calls.size(); ++call)
-    if (links.has_activity[call] == 0 && links.api_of(trace, CallRow{call}) == Api::kGraphLaunch)
+    if (links.has_activity[call] == 0 && of_rank(run, CallRow{call}) &&
+        links.api_of(trace, CallRow{call}) == Api::kGraphLaunch)
       run.graphs_without_kernels.push_back(CallRow{call});
   find_graphs_without_launch(run);
   find_lost(trace, links);

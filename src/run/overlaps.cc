@@ -29,6 +29,7 @@ class Stream {
   std::uint32_t index(std::size_t i) const { return first_[i]; }
   const Activity& at(std::size_t i) const { return activities_[first_[i]]; }
 
+  Nanos length(std::size_t i) const { return at(i).end - at(i).begin; }
   Nanos overlap(std::size_t i) const {
     return i + 1 < size_ ? std::max<Nanos>(at(i).end - at(i + 1).begin, 0) : 0;
   }
@@ -39,7 +40,7 @@ class Stream {
     Nanos longest = 0;
     for (std::size_t k = i + 1; k < size_ && covered < kMany && at(k).begin < at(i).end; ++k) {
       ++covered;
-      longest = std::max(longest, at(k).end - at(k).begin);
+      longest = std::max(longest, length(k));
     }
     const bool far = overlap(i) > kLongOverlap && overlap(i) / kTimesLonger > longest;
     if (!at(i).in_graph) return covered >= kMany || far;
@@ -79,32 +80,59 @@ void note_found(const Found& found, Run& run) {
   const store::Trace& trace = *run.trace;
   if (found.late > 0) {
     const std::uint32_t row = run.activities[found.first_late].row.index;
-    run.notes.add(
-        {"late-timestamps",
-         store::Severity::kWarning,
-         found.late,
-         {},
-         {},
-         fmt::format("stream {}", trace.device.stream[row]),
-         fmt::format("{} past the start of later ones on the same stream and {} limited to the "
-                     "next start; the first is {} at {} ns, recorded as {}",
-                     counted(found.late, "activity ends", "activities end"),
-                     found.late == 1 ? "is" : "are",
-                     short_text(trace.strings[trace.device.name[row]]), trace.device.begin[row],
-                     duration_text(found.first_raw))});
+    add_note(run, "late-timestamps", store::Severity::kWarning, found.late,
+             fmt::format("{} past the start of later ones on the same stream and {} limited to the "
+                         "next start; the first is {} at {} ns, recorded as {}",
+                         counted(found.late, "activity ends", "activities end"),
+                         found.late == 1 ? "is" : "are",
+                         short_text(trace.strings[trace.device.name[row]]), trace.device.begin[row],
+                         duration_text(found.first_raw)),
+             fmt::format("stream {}", trace.device.stream[row]));
   }
   if (found.legal > 0)
-    run.notes.add({"overlap-legal",
-                   store::Severity::kInfo,
-                   found.legal,
-                   {},
-                   {},
-                   {},
-                   counted(found.legal, "activity starts", "activities start") +
-                       " before the one in front on the stream ends (" +
-                       duration_text(found.legal_time) +
-                       " in all): programmatic dependent launch or branches of a graph; busy time "
-                       "counts it once"});
+    add_note(run, "overlap-legal", store::Severity::kInfo, found.legal,
+             counted(found.legal, "activity starts", "activities start") +
+                 " before the one in front on the stream ends (" + duration_text(found.legal_time) +
+                 " in all): programmatic dependent launch or branches of a graph; busy time "
+                 "counts it once");
+}
+
+// First begin to last end of everything but the last activity of each stream.
+store::Span recording(const Run& run, const std::vector<std::uint8_t>& is_last) {
+  store::Span span{kLongest, -kLongest};
+  const auto add = [&](Nanos begin, Nanos end) {
+    span.begin = std::min(span.begin, begin);
+    span.end = std::max(span.end, end);
+  };
+  for (std::size_t i = 0; i < run.activities.size(); ++i)
+    if (is_last[i] == 0) add(run.activities[i].begin, run.activities[i].end);
+  const auto& calls = run.trace->calls;
+  for (std::size_t call = 0; call < calls.size(); ++call)
+    add(std::clamp(calls.begin[call], -kLongest, kLongest),
+        std::min(end_of(calls.begin[call], calls.dur[call]), kLongest));
+  return span;
+}
+
+// The last activity of a stream has no successor to limit it. One that lasts longer than all the
+// rest of the recording cannot be: the profiler waits for the device before it stops.
+void limit_last_ends(const Buckets& streams, Run& run) {
+  constexpr std::size_t kEnough = 10;  // activities that make a recording to measure by
+  if (run.activities.size() < kEnough) return;
+  std::vector<std::uint8_t> is_last(run.activities.size(), 0);
+  for (std::size_t s = 0; s < streams.count(); ++s)
+    if (streams.start[s + 1] > streams.start[s])
+      is_last[streams.rows[streams.start[s + 1] - 1]] = 1;
+  const store::Span rest = recording(run, is_last);
+  for (std::size_t i = 0; i < run.activities.size(); ++i) {
+    Activity& a = run.activities[i];
+    if (is_last[i] == 0 || a.end <= rest.end || a.end - a.begin <= rest.length()) continue;
+    add_note(run, "impossible-duration", store::Severity::kWarning, 1,
+             fmt::format("{} lasts {}, longer than all the rest of the recording ({}): limited to "
+                         "its end",
+                         short_text(run.trace->strings[run.groups[a.group.index].name]),
+                         duration_text(a.end - a.begin), duration_text(rest.length())));
+    a.end = std::max(a.begin, rest.end);
+  }
 }
 
 }  // namespace
@@ -124,9 +152,9 @@ void limit_ends(Run& run) {
       if (overlap == 0) continue;
       if (stream.late(i)) {
         limits.emplace_back(stream.index(i), stream.at(i + 1).begin);
-      } else {
+      } else if (const Nanos shared = std::min(overlap, stream.length(i + 1)); shared > 0) {
         ++found.legal;
-        found.legal_time = capped_sum(found.legal_time, overlap);
+        found.legal_time = capped_sum(found.legal_time, shared);
       }
     }
   }
@@ -139,6 +167,7 @@ void limit_ends(Run& run) {
     a.end = end;
   }
   note_found(found, run);
+  limit_last_ends(streams, run);
   if (run.activities.empty()) return;
   run.device_span = {run.activities.front().begin, run.activities.front().end};
   for (const Activity& a : run.activities)

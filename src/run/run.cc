@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <system_error>
 #include <thread>
 
 #include "run/chapters.h"
@@ -11,12 +13,18 @@ namespace {
 
 // Frames and operators are the long tables, and independent of each other.
 void nest(const Options& options, const Links& links, Run& run) {
-  if (options.threads == 1) {
-    nest_frames(run, links);
-    nest_ops(run, links);
-    return;
+  constexpr std::size_t kWorthAThread =
+      50'000;  // rows; below, starting one costs more than it saves
+  const std::size_t shorter = std::min(run.trace->frames.size(), run.trace->ops.size());
+  if (options.threads != 1 && shorter >= kWorthAThread) {
+    try {
+      const std::jthread frames([&] { nest_frames(run, links); });
+      nest_ops(run, links);
+      return;
+    } catch (const std::system_error&) {  // no thread to be had: one does it all
+    }
   }
-  const std::jthread frames([&] { nest_frames(run, links); });
+  nest_frames(run, links);
   nest_ops(run, links);
 }
 
@@ -25,14 +33,9 @@ void find_steps(Run& run, Links& links) {
   note_marks_seen(run);
   if (find_unmarked_steps(run)) return;
   take_whole_trace(run);
-  run.notes.add({"no-steps",
-                 store::Severity::kWarning,
-                 1,
-                 {},
-                 {},
-                 {},
-                 "no step mark, no equal graph replays and no repetition of the kernel sequence: "
-                 "the figures are about the whole trace"});
+  add_note(run, "no-steps", store::Severity::kWarning, 1,
+           "no step mark, no equal graph replays and no repetition of the kernel sequence: "
+           "the figures are about the whole trace");
 }
 
 }  // namespace

@@ -282,13 +282,8 @@ void note_marks_seen(Run& run) {
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
     list += (i == 0 ? "\"" : ", \"") + short_text(trace.strings[names[i]]) + "\"";
   if (names.size() > kShown) list += ", ...";
-  run.notes.add({"unknown-marks",
-                 store::Severity::kInfo,
-                 1,
-                 {},
-                 {},
-                 {},
-                 "no mark in the file is known as a step mark; marks seen: " + list});
+  add_note(run, "unknown-marks", store::Severity::kInfo, 1,
+           "no mark in the file is known as a step mark; marks seen: " + list);
 }
 
 }  // namespace culprit::run

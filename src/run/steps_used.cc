@@ -154,14 +154,9 @@ void note_excluded(Run& run, std::string_view code, std::string_view why_a, std:
     if (count == 9) where += ", ...";
   }
   if (count > 0)
-    run.notes.add(
-        {std::string(code),
-         severity,
-         count,
-         {},
-         {},
-         where,
-         counted(count, "step", "steps") + " left out of the means: " + std::string(what)});
+    add_note(run, std::string(code), severity, count,
+             counted(count, "step", "steps") + " left out of the means: " + std::string(what),
+             where);
 }
 
 void note_steps(Run& run) {
@@ -173,14 +168,9 @@ void note_steps(Run& run) {
   const auto used =
       std::count_if(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.used; });
   if (used < kFew && run.how != StepsHow::kWholeTrace)
-    run.notes.add({"too-few-steps",
-                   Severity::kWarning,
-                   1,
-                   {},
-                   {},
-                   {},
-                   "only " + counted(used, "step", "steps") +
-                       " used: how much steps vary is unknown; record 5 or more"});
+    add_note(run, "too-few-steps", Severity::kWarning, 1,
+             "only " + counted(used, "step", "steps") +
+                 " used: how much steps vary is unknown; record 5 or more");
 }
 
 }  // namespace

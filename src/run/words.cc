@@ -4,6 +4,11 @@
 
 namespace culprit::run {
 
+void add_note(Run& run, std::string code, store::Severity severity, std::int64_t count,
+              std::string message, std::string where) {
+  run.notes.add({std::move(code), severity, count, {}, {}, std::move(where), std::move(message)});
+}
+
 std::string counted(std::int64_t n, std::string_view one, std::string_view many) {
   std::string digits = fmt::format("{}", n);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');

@@ -27,12 +27,18 @@ std::int64_t common_batch(const run::Run& run) {
 // What an owner's time is bound by, in the words of the contract.
 std::string_view bound_of(Owner owner) {
   switch (owner) {
-    case Owner::kIdleHostLaunch: return "host-launch";
-    case Owner::kIdleHostSync: return "host-sync";
-    case Owner::kIdleHostWork: return "host-work";
-    case Owner::kIdleStall: return "step-stall";
-    case Owner::kUnexplained: return "unexplained";
-    default: return known::is_comm(owner) ? "communication" : "gpu";
+    case Owner::kIdleHostLaunch:
+      return "host-launch";
+    case Owner::kIdleHostSync:
+      return "host-sync";
+    case Owner::kIdleHostWork:
+      return "host-work";
+    case Owner::kIdleStall:
+      return "step-stall";
+    case Owner::kUnexplained:
+      return "unexplained";
+    default:
+      return known::is_comm(owner) ? "communication" : "gpu";
   }
 }
 
@@ -56,8 +62,9 @@ std::string bound_after(const evidence::Evidence& evidence, Nanos left,
       entry->second += row.ns_per_step;
     }
   }
-  const auto largest = std::max_element(
-      bounds.begin(), bounds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto largest =
+      std::max_element(bounds.begin(), bounds.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   return largest == bounds.end() ? std::string() : std::string(largest->first);
 }
 
@@ -79,6 +86,10 @@ std::string fact_named(const evidence::Evidence& evidence, std::string_view name
     if (fact.name == name) return fact.id;
   }
   return {};
+}
+
+std::string own_query(std::string_view fact) {
+  return fmt::format("culprit TRACE --json | jq '.facts[] | select(.name==\"{}\").value'", fact);
 }
 
 std::string cost_text(const evidence::Evidence& evidence, Nanos ns) {

@@ -1,6 +1,7 @@
 // host-launch: the device stands still because its next launch comes late.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -12,17 +13,30 @@ namespace {
 
 using known::Owner;
 
+// Distinct calls that launched the activities of the used steps, per step: a graph launch is one.
+double launches_per_step(const run::Run& run) {
+  std::vector<store::CallRow> calls;
+  std::int64_t steps = 0;
+  for (const run::Step& step : run.steps) {
+    if (!step.used) continue;
+    ++steps;
+    for (std::int64_t i = step.first; i < step.last; ++i) {
+      const store::CallRow call = run.activities[static_cast<std::size_t>(i)].call;
+      if (call.valid()) calls.push_back(call);
+    }
+  }
+  std::sort(calls.begin(), calls.end());
+  const auto distinct = std::unique(calls.begin(), calls.end()) - calls.begin();
+  return steps > 0 ? static_cast<double>(distinct) / static_cast<double>(steps) : 0;
+}
+
 std::string claim_text(const evidence::Evidence& evidence, double launches) {
-  const Nanos idle = time_of(evidence, Owner::kIdleHostLaunch);
-  std::string claim = fmt::format(
-      "The device waits for the host to launch its next kernel: {} is idle time that ended with a "
-      "late launch",
-      cost_text(evidence, idle));
+  std::string claim = "The device stands still until the host launches its next kernel";
   if (launches >= 1) {
     const double per_launch = static_cast<double>(evidence.steps.host_ns) / launches;
-    claim += fmt::format("; the host needs {} for each of {} launches",
-                         text::duration(std::llround(per_launch), false),
-                         text::count(std::llround(launches)));
+    claim += fmt::format(": {} launches a step, one every {} of the host's time",
+                         text::count(std::llround(launches)),
+                         text::duration(std::llround(per_launch), false));
   }
   return claim;
 }
@@ -37,10 +51,11 @@ Confidence confidence_of(const evidence::Evidence& evidence) {
 }
 
 void examine(evidence::Evidence& evidence, Verdict& verdict) {
+  // Profilers slow the host by more than this: less idle time may not be there without one.
+  constexpr double kLeastShare = 0.1;
   const evidence::BudgetRow* row = row_of(evidence, Owner::kIdleHostLaunch);
-  if (row == nullptr || row->share < kLeastIdleShare) return;
-  double launches = 0;
-  for (const evidence::KernelFigures& kernel : evidence.kernels) launches += kernel.calls_per_step;
+  if (row == nullptr || row->share < kLeastShare) return;
+  const double launches = launches_per_step(*evidence.run);
 
   Suspect suspect;
   suspect.id = "host-launch";
@@ -50,14 +65,13 @@ void examine(evidence::Evidence& evidence, Verdict& verdict) {
   const std::array cured{Owner::kIdleHostLaunch};
   set_cost(evidence, cured, suspect);
   suspect.facts = {fact_named(evidence, "idle-host-launch.ns_per_step"),
-                   fact_named(evidence, "steps.mean_ns"),
-                   fact_named(evidence, "steps.device_busy"),
-                   evidence.add("steps.activities", launches, "1",
-                                "kernels, copies and sets per used step",
-                                "culprit kernels TRACE --json --all | jq "
-                                "'[.kernels[].calls_per_step] | add'")};
+                   fact_named(evidence, "steps.mean_ns"), fact_named(evidence, "steps.device_busy"),
+                   evidence.add("steps.launches", launches, "1",
+                                "distinct launch calls behind the activities of a used step",
+                                own_query("steps.launches"))};
   suspect.disproved_if =
-      "the step takes as long when it is replayed as a graph, or, without a profiler, is as short as "
+      "the step takes as long when it is replayed as a graph, or, without a profiler, is as short "
+      "as "
       "its device time (--tpot)";
   suspect.fix = "replay the step as a CUDA graph: one launch instead of one per kernel";
   suspect.alternatives = {"fuse small kernels (torch.compile, fused norm, rope and quantisation)",
@@ -68,9 +82,8 @@ void examine(evidence::Evidence& evidence, Verdict& verdict) {
 
 }  // namespace
 
-const Judge kHostLaunch{
-    {"host-launch", "idle device time that ends with a launch which came late", "launches in the trace",
-     "the step takes as long as a graph replay"},
-    examine};
+const Judge kHostLaunch{{"host-launch", "idle device time that ends with a launch which came late",
+                         "launches in the trace", "the step takes as long as a graph replay"},
+                        examine};
 
 }  // namespace culprit::verdict

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "base/text.h"
@@ -36,8 +37,7 @@ Waits find_waits(const evidence::Evidence& evidence) {
     if (idle > most) waits.api = api, most = idle;
   }
   if (evidence.steps.used > 0) {
-    waits.per_step =
-        static_cast<double>(calls.size()) / static_cast<double>(evidence.steps.used);
+    waits.per_step = static_cast<double>(calls.size()) / static_cast<double>(evidence.steps.used);
   }
   for (const store::CallRow call : calls) {
     if (run.trace->calls.name[call.index] != waits.api) continue;
@@ -50,7 +50,7 @@ Waits find_waits(const evidence::Evidence& evidence) {
 std::string state_wait(evidence::Evidence& evidence) {
   return evidence.add("steps.host_wait_ns", static_cast<double>(evidence.steps.host_wait_ns), "ns",
                       "time per step the launching thread sat in calls that wait for the device",
-                      "culprit gaps TRACE --json");
+                      own_query("steps.host_wait_ns"));
 }
 
 void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdict& verdict) {
@@ -59,10 +59,10 @@ void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdic
   suspect.id = "host-sync";
   suspect.confidence = Confidence::kLikely;
   suspect.claim = fmt::format(
-      "The host waits for the device ({}, {} waits a step that matter) and only then launches on: "
-      "{} is idle after such a wait",
-      evidence.run->trace->strings.or_empty(waits.api), text::number(waits.per_step),
-      cost_text(evidence, row.ns_per_step));
+      "The host waits for the device ({}) and only then launches on: {} times a step the device is "
+      "idle after such a wait",
+      evidence.run->trace->strings.or_empty(waits.api),
+      text::count(std::max<std::int64_t>(1, std::llround(waits.per_step))));
   suspect.exposed_ns_per_step = row.ns_per_step;
   suspect.ns_per_step = std::max(row.ns_per_step, evidence.steps.host_wait_ns);
   if (waits.source) suspect.where.push_back(*waits.source);
@@ -70,28 +70,33 @@ void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdic
   set_cost(evidence, cured, suspect);
   suspect.facts = {fact_named(evidence, "idle-host-sync.ns_per_step"),
                    fact_named(evidence, "steps.mean_ns"), state_wait(evidence)};
-  suspect.disproved_if = "the idle time stays when the waiting call is removed or made asynchronous";
-  suspect.fix = "keep the value on the device, or copy it without waiting (pinned memory, an event "
-                "one step later), so that the next launches are queued while the device works";
+  suspect.disproved_if =
+      "the idle time stays when the waiting call is removed or made asynchronous";
+  suspect.fix =
+      "keep the value on the device, or copy it without waiting (pinned memory, an event "
+      "one step later), so that the next launches are queued while the device works";
   suspect.alternatives = {"overlap scheduling: prepare the next step while this one runs"};
   verdict.suspects.push_back(std::move(suspect));
 }
 
 void examine(evidence::Evidence& evidence, Verdict& verdict) {
+  constexpr double kLeastShare = 0.05;  // a step always ends in some wait for its tokens
   constexpr double kNotableWait = 0.2;  // of the step; less is not worth ruling out
   constexpr double kWellBusy = 0.9;     // else the device did not work meanwhile
   const evidence::BudgetRow* row = row_of(evidence, Owner::kIdleHostSync);
-  if (row != nullptr && row->share >= kLeastIdleShare) return accuse(evidence, *row, verdict);
+  if (row != nullptr && row->share >= kLeastShare) return accuse(evidence, *row, verdict);
   const evidence::StepStats& steps = evidence.steps;
   const bool notable =
       static_cast<double>(steps.host_wait_ns) >= kNotableWait * static_cast<double>(steps.mean);
   if (!notable || steps.device_busy < kWellBusy) return;
   const Nanos idle = row != nullptr ? row->ns_per_step : 0;
   verdict.ruled_out.push_back(
-      {"host-sync", "the host's waiting for the device makes the step slow",
-       fmt::format("the host waits {} a step, but the device works meanwhile: only {} is idle after "
-                   "a wait",
-                   text::duration(steps.host_wait_ns, false), text::duration(idle, false)),
+      {"host-sync",
+       "the host's waiting for the device makes the step slow",
+       fmt::format(
+           "the host waits {} a step, but the device works meanwhile: only {} is idle after "
+           "a wait",
+           text::duration(steps.host_wait_ns, false), text::duration(idle, false)),
        {state_wait(evidence)}});
 }
 

@@ -19,9 +19,6 @@ extern const Judge kWholePoolCast;  // whole_pool_cast.cc
 extern const Judge kHostLaunch;     // host_launch.cc
 extern const Judge kHostSync;       // host_sync.cc
 
-// Idle below this share of the step is the normal price of a run, not a suspect.
-inline constexpr double kLeastIdleShare = 0.05;
-
 // The step without `exposed`: a bound, and what bounds the step then. `cured`: owners whose time is
 // gone after the fix and cannot bound it any more.
 Gain bound_gain(const evidence::Evidence& evidence, Nanos exposed,
@@ -34,6 +31,8 @@ const evidence::BudgetRow* row_of(const evidence::Evidence& evidence, known::Own
 Nanos time_of(const evidence::Evidence& evidence, known::Owner owner);  // 0 without a row
 // Id of the fact with this name; empty if it was not stated.
 std::string fact_named(const evidence::Evidence& evidence, std::string_view name);
+// The query of a fact that no other field of the answer repeats.
+std::string own_query(std::string_view fact);
 // "64.6 ms of the 93.2 ms step (69.3 %)"
 std::string cost_text(const evidence::Evidence& evidence, Nanos ns);
 

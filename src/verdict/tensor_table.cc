@@ -38,7 +38,8 @@ std::string elements_fact(Evidence& evidence, const PoolRead& read) {
 void rule_out_layout_copy(Evidence& evidence, const PoolRead& read, Verdict& verdict) {
   const KernelFigures& kernel = evidence.kernels[read.kernels.front()];
   if (!evidence.run->groups[kernel.group.index].info.casts) return;
-  verdict.ruled_out.push_back({"layout-copy", "the copy only rearranges its data",
+  verdict.ruled_out.push_back({"layout-copy",
+                               "the copy only rearranges its data",
                                "the kernel loads or stores with a cast, which a copy within one "
                                "type does not",
                                {evidence::state_kernel(evidence, read.kernels.front()).calls}});
@@ -49,7 +50,8 @@ void rule_out_batch_cast(Evidence& evidence, const PoolRead& read, Verdict& verd
   if (!steps.tokens || *steps.tokens <= 0) return;
   const std::int64_t per_token = written(evidence, read).min / *steps.tokens;
   verdict.ruled_out.push_back(
-      {"batch-cast", "the cast converts an activation of the batch",
+      {"batch-cast",
+       "the cast converts an activation of the batch",
        fmt::format("{} values for each token of the step ({}): no activation is that wide",
                    text::count(per_token), text::count(*steps.tokens)),
        {elements_fact(evidence, read)}});
@@ -132,11 +134,11 @@ void rule_out_owners(const Evidence& evidence, const Suspect& suspect, Verdict& 
     const evidence::BudgetRow* row = row_of(evidence, usual.owner);
     if (row == nullptr || kFarLess * row->ns_per_step > suspect.exposed_ns_per_step) continue;
     verdict.ruled_out.push_back(
-        {std::string(usual.hypothesis), std::string(usual.claim),
+        {std::string(usual.hypothesis),
+         std::string(usual.claim),
          fmt::format("{}: all of it is less than a third of what {} costs",
                      cost_text(evidence, row->ns_per_step), suspect.id),
-         {fact_named(evidence,
-                     fmt::format("{}.ns_per_step", known::owner_name(usual.owner)))}});
+         {fact_named(evidence, fmt::format("{}.ns_per_step", known::owner_name(usual.owner)))}});
   }
 }
 

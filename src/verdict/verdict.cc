@@ -28,8 +28,8 @@ void rank(std::vector<Suspect>& suspects) {
     const Nanos next = i + 1 < suspects.size() ? suspects[i + 1].exposed_ns_per_step : 0;
     const bool leads = i == 0 && suspects[i].exposed_ns_per_step >= kCulpritLead * next;
     suspects[i].standing = suspects[i].share >= kCulpritShare && leads ? Standing::kCulprit
-                           : suspects[i].share >= kMinorShare         ? Standing::kContributor
-                                                                      : Standing::kMinor;
+                           : suspects[i].share >= kMinorShare          ? Standing::kContributor
+                                                                       : Standing::kMinor;
   }
 }
 
@@ -37,8 +37,7 @@ std::string headline(const evidence::Evidence& evidence, const std::vector<Suspe
   if (evidence.steps.mean <= 0) return "no single culprit: no step could be measured";
   if (!suspects.empty() && suspects.front().standing == Standing::kCulprit) {
     const Suspect& culprit = suspects.front();
-    return fmt::format("{} costs {}", culprit.id,
-                       cost_text(evidence, culprit.exposed_ns_per_step));
+    return fmt::format("{} costs {}", culprit.id, cost_text(evidence, culprit.exposed_ns_per_step));
   }
   if (!suspects.empty() && suspects.front().standing == Standing::kContributor) {
     return fmt::format("no single culprit: the largest cause found is {}, {}", suspects.front().id,
@@ -46,40 +45,45 @@ std::string headline(const evidence::Evidence& evidence, const std::vector<Suspe
   }
   if (evidence.budget.empty()) return "no single culprit: the step has no device time";
   const evidence::BudgetRow& largest = evidence.budget.front();
-  return fmt::format("no single culprit: the largest part is {}, {}; the device is busy {}",
-                     known::owner_name(largest.owner), cost_text(evidence, largest.ns_per_step),
-                     text::percent(evidence.steps.device_busy));
+  return fmt::format("no single culprit: the largest part is {}, {}",
+                     known::owner_name(largest.owner), cost_text(evidence, largest.ns_per_step));
+}
+
+Nanos idle_time(const evidence::Evidence& evidence) {
+  Nanos idle = 0;
+  for (const evidence::BudgetRow& row : evidence.budget) {
+    if (known::is_idle(row.owner)) idle += row.ns_per_step;
+  }
+  return idle;
 }
 
 // What works as well as it can: large kernels near the memory roof, and a device that is never idle.
 void find_healthy(evidence::Evidence& evidence, Verdict& verdict) {
-  constexpr double kWellBusy = 0.9, kNearRoof = 0.6, kLargeKernel = 0.02;
-  const evidence::StepStats& steps = evidence.steps;
-  if (steps.device_busy >= kWellBusy) {
-    Nanos idle = 0;
-    for (const evidence::BudgetRow& row : evidence.budget) {
-      if (known::is_idle(row.owner)) idle += row.ns_per_step;
-    }
+  constexpr double kMostIdle = 0.1, kNearRoof = 0.6, kLargeKernel = 0.02;
+  const Nanos step = evidence.steps.mean, idle = idle_time(evidence);
+  if (step > 0 && static_cast<double>(idle) <= kMostIdle * static_cast<double>(step)) {
     verdict.healthy.push_back(
         {"device-busy",
-         fmt::format("the device works {} of the time between its first and last activity",
-                     text::percent(steps.device_busy)),
+         fmt::format("the device works {} of the step",
+                     text::percent(static_cast<double>(step - idle) / static_cast<double>(step))),
          idle});
   }
   for (std::size_t i = 0; i < evidence.kernels.size(); ++i) {
     const evidence::KernelFigures& kernel = evidence.kernels[i];
-    const bool accused = std::any_of(
-        verdict.suspects.begin(), verdict.suspects.end(), [&](const Suspect& suspect) {
+    const bool accused =
+        std::any_of(verdict.suspects.begin(), verdict.suspects.end(), [&](const Suspect& suspect) {
           return std::find(suspect.kernels.begin(), suspect.kernels.end(), i) !=
                  suspect.kernels.end();
         });
     if (accused || kernel.share < kLargeKernel || kernel.of_peak.value_or(0) < kNearRoof) continue;
     const run::Group& group = evidence.run->groups[kernel.group.index];
+    const std::string_view name = group.info.short_name.empty()
+                                      ? evidence.run->trace->strings.or_empty(group.name)
+                                      : group.info.short_name;
     const double gain = static_cast<double>(kernel.ns_per_step) * (1 - *kernel.of_peak);
     verdict.healthy.push_back(
         {std::string(known::owner_name(group.kind)),
-         fmt::format("{} reaches {} of the memory roof", group.info.short_name,
-                     text::percent(*kernel.of_peak)),
+         fmt::format("{} reaches {} of the memory roof", name, text::percent(*kernel.of_peak)),
          static_cast<Nanos>(gain)});
   }
 }
@@ -88,18 +92,24 @@ void find_healthy(evidence::Evidence& evidence, Verdict& verdict) {
 
 std::string_view standing_name(Standing standing) {
   switch (standing) {
-    case Standing::kCulprit: return "culprit";
-    case Standing::kContributor: return "contributor";
-    case Standing::kMinor: return "minor";
+    case Standing::kCulprit:
+      return "culprit";
+    case Standing::kContributor:
+      return "contributor";
+    case Standing::kMinor:
+      return "minor";
   }
   return "minor";
 }
 
 std::string_view confidence_name(Confidence confidence) {
   switch (confidence) {
-    case Confidence::kCertain: return "certain";
-    case Confidence::kLikely: return "likely";
-    case Confidence::kPossible: return "possible";
+    case Confidence::kCertain:
+      return "certain";
+    case Confidence::kLikely:
+      return "likely";
+    case Confidence::kPossible:
+      return "possible";
   }
   return "possible";
 }

@@ -75,7 +75,8 @@ std::string basis_text(const Evidence& evidence, const PoolRead& read) {
   }
   const known::Deployment& deployment = evidence.known.deployment;
   switch (with_server(evidence, read)) {
-    case Agreement::kUnknown: break;
+    case Agreement::kUnknown:
+      break;
     case Agreement::kAgrees:
       text += fmt::format("; the server states {} pool tokens: agrees",
                           text::count(*deployment.pool_tokens));
@@ -88,21 +89,21 @@ std::string basis_text(const Evidence& evidence, const PoolRead& read) {
   return text;
 }
 
-std::string claim_text(const Evidence& evidence, const PoolRead& read, Nanos exposed) {
+std::string claim_text(const Evidence& evidence, const PoolRead& read) {
   const KernelFigures& kernel = evidence.kernels[read.kernels.front()];
-  const std::string pool = read.rows > 0
-                               ? fmt::format("{} slots x {} values", text::count(read.rows), read.row)
-                               : fmt::format("{} values", text::count(read.elements));
+  const std::string pool =
+      read.rows > 0 ? fmt::format("{} slots x {} values", text::count(read.rows), read.row)
+                    : fmt::format("{} values", text::count(read.elements));
   const std::string which = read.tensors == 2  ? "key pool and value pool"
                             : read.tensors > 2 ? fmt::format("{} KV pools", read.tensors)
                                                : "KV pool";
-  const std::string where =
-      read.layers > 0 ? fmt::format("in each of {} layers", read.layers)
-                      : fmt::format("{} times a step", text::number(read.calls_per_step));
-  return fmt::format("The whole {} ({}{}) is converted {} {}, every step, however little of it is in "
-                     "use: {}{}",
-                     which, pool, read.tensors > 1 ? " each" : "", conversion_text(kernel), where,
-                     cost_text(evidence, exposed), basis_text(evidence, read));
+  const std::string where = read.layers > 0
+                                ? fmt::format("in each of {} layers", read.layers)
+                                : fmt::format("{} times a step", text::number(read.calls_per_step));
+  return fmt::format(
+      "The whole {} ({}{}) is converted {} {}, every step, however little of it is in use{}", which,
+      pool, read.tensors > 1 ? " each" : "", conversion_text(kernel), where,
+      basis_text(evidence, read));
 }
 
 std::vector<std::string> state_facts(Evidence& evidence, const PoolRead& read) {
@@ -115,17 +116,21 @@ std::vector<std::string> state_facts(Evidence& evidence, const PoolRead& read) {
     }
   }
   if (read.layers > 0) {
-    facts.push_back(evidence.add("kv_pool.casts_per_layer",
-                                 read.calls_per_step / static_cast<double>(read.layers), "1",
-                                 fmt::format("calls per step / {} layers (from {})", read.layers,
-                                             read.layers_from),
-                                 "culprit layers TRACE --json | jq .layers"));
+    facts.push_back(evidence.add(
+        "kv_pool.casts_per_layer", read.calls_per_step / static_cast<double>(read.layers), "1",
+        fmt::format("calls per step / {} layers (from {})", read.layers, read.layers_from),
+        fmt::format(
+            "culprit kernels TRACE --json --all | jq '([.kernels[{}].calls_per_step] | add) "
+            "/ {}'",
+            fmt::join(read.kernels, ","), read.layers)));
   }
   if (read.rows > 0) {
-    facts.push_back(evidence.add(
-        "kv_pool.rows", static_cast<double>(read.rows), "slot",
-        fmt::format("elements / {} (row from {})", read.row, read.row_from),
-        "culprit TRACE --json | jq '.suspects[] | select(.id==\"whole-pool-cast\").tensor.shape'"));
+    facts.push_back(
+        evidence.add("kv_pool.rows", static_cast<double>(read.rows), "slot",
+                     fmt::format("elements / {} (row from {})", read.row, read.row_from),
+                     fmt::format("culprit TRACE --json | jq '.suspects[] | "
+                                 "select(.id==\"whole-pool-cast\").tensor.elements / {}'",
+                                 read.row)));
   }
   return facts;
 }
@@ -138,7 +143,8 @@ std::vector<std::string> alternatives(const Evidence& evidence, const PoolRead& 
   const std::optional<std::int64_t> active = evidence.known.deployment.active_tokens;
   if (active && read.rows > *active && read.row > 0) {
     // Gather and cast: read 8 bit, write 16 bit, read 16 bit again; the cast now: 3 bytes per value.
-    const double moved = 5.0 * static_cast<double>(*active) / (3.0 * static_cast<double>(read.rows));
+    const double moved =
+        5.0 * static_cast<double>(*active) / (3.0 * static_cast<double>(read.rows));
     list.insert(list.begin(),
                 fmt::format("gathering the {} live tokens moves {} of the bytes the cast moves now",
                             text::count(*active), text::percent(moved)));
@@ -171,7 +177,7 @@ Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<Tenso
   const std::vector<run::GroupId> groups = take_kernels(evidence, suspect);
   suspect.exposed_ns_per_step = evidence::exposed_ns_per_step(*evidence.run, groups);
   suspect.confidence = confidence_of(evidence, read, table);
-  suspect.claim = claim_text(evidence, read, suspect.exposed_ns_per_step);
+  suspect.claim = claim_text(evidence, read);
   const std::array cured{Owner::kCast};
   set_cost(evidence, cured, suspect);
   suspect.tensor = TensorMatch{"kv_pool", read.shape, {}, read.elements, read.match};

@@ -87,6 +87,30 @@ TEST(Figures, CopyInsideTheDeviceReadsAndWritesItsBytes) {
   EXPECT_DOUBLE_EQ(*figures.gbps, 200);
 }
 
+TEST(Figures, LineOfAGraphReplayIsNotTheKernels) {
+  RunBuilder builder;
+  const store::ThreadId host = builder.thread("31742");
+  const run::GroupId eager = builder.group("eager", Owner::kGemm);
+  const run::GroupId replayed = builder.group("replayed", Owner::kNorm);
+  builder.kernel(eager, 0, 300, builder.call("cudaLaunchKernel", host, -50, 10));
+  builder.kernel(replayed, 500, 100, builder.call("cudaGraphLaunch", host, 10, 10), {}, true);
+  builder.step(0, 600);
+  builder.build();
+  auto& frames = builder.trace().frames;
+  frames.begin.push_back(-100);
+  frames.dur.push_back(1'000);
+  frames.name.push_back(builder.trace().strings.intern("engine.py(10): decode"));
+  frames.thread.push_back(host);
+  frames.call_from.emplace_back();
+  builder.run().frame_parent.resize(1);
+  builder.run().call_frame.assign(2, store::FrameRow(0));
+  const Evidence evidence = measure(builder.run(), {});
+  ASSERT_TRUE(evidence.kernels[0].source);
+  EXPECT_EQ(evidence.kernels[0].source->function, "decode");
+  EXPECT_FALSE(evidence.kernels[1].source);
+  EXPECT_DOUBLE_EQ(evidence.attributed.source, 0.75);
+}
+
 TEST(PoolShape, KnowsTheLayoutsOfPoolsAndNotThoseOfWeights) {
   const auto rows = [](const std::vector<std::int64_t>& dims, std::int64_t model_row = 0) {
     const PoolShape shape = pool_shape(dims, model_row);
@@ -99,9 +123,9 @@ TEST(PoolShape, KnowsTheLayoutsOfPoolsAndNotThoseOfWeights) {
   EXPECT_EQ(rows({65'536, 8, 128}), Rows(65'536, 1'024));
   EXPECT_EQ(rows({2, 4'096, 16, 8, 128}), Rows(131'072, 1'024));
   EXPECT_EQ(rows({100'000, 320}, 320), Rows(100'000, 320));
-  EXPECT_EQ(rows({16'384, 6'144}).first, 0);      // a weight
-  EXPECT_EQ(rows({256, 512, 6'144}).first, 0);    // expert weights
-  EXPECT_EQ(rows({256, 6'144, 256}).first, 0);    // expert weights, down
+  EXPECT_EQ(rows({16'384, 6'144}).first, 0);    // a weight
+  EXPECT_EQ(rows({256, 512, 6'144}).first, 0);  // expert weights
+  EXPECT_EQ(rows({256, 6'144, 256}).first, 0);  // expert weights, down
   EXPECT_EQ(rows({154'880}).first, 0);
 }
 
@@ -157,6 +181,17 @@ TEST_F(PoolReads, WithoutAModelTheRowIsAssumedAndTheTypeInferred) {
   EXPECT_EQ(evidence.pool_reads[0].match, "inferred");
   EXPECT_EQ(evidence.kernels.front().dtype_in_how, "inferred");
   EXPECT_FALSE(evidence.kernels.front().elements_exact);
+}
+
+TEST_F(PoolReads, TwoTensorsPerLayerAreNoLatentPool) {
+  PoolCase pool = without_shapes();
+  pool.casts_per_layer = 2;
+  const Evidence evidence = look(pool);
+  ASSERT_EQ(evidence.pool_reads.size(), 1U);
+  EXPECT_EQ(evidence.pool_reads[0].tensors, 2);
+  EXPECT_EQ(evidence.pool_reads[0].row, 0);
+  EXPECT_TRUE(evidence.pool_reads[0].shape.empty());
+  EXPECT_EQ(evidence.pool_reads[0].elements, kPoolElements);
 }
 
 TEST_F(PoolReads, RowOfTheModelThatDoesNotDivideRefutesThePool) {

@@ -26,7 +26,8 @@ struct PoolCase {
   void build(RunBuilder& builder) const {
     const store::ThreadId host = builder.thread("31742");
     const run::GroupId cast = builder.cast_group(blocks);
-    const run::GroupId attention = builder.group("BatchMLAPagedAttention", known::Owner::kAttention);
+    const run::GroupId attention =
+        builder.group("BatchMLAPagedAttention", known::Owner::kAttention);
     const run::GroupId gemm = builder.group("moe_gemm", known::Owner::kMoeGemm);
     const run::GroupId comm = builder.group("ncclAllReduce", known::Owner::kComm);
     const run::GroupId norm = builder.group("rmsnorm", known::Owner::kNorm);
@@ -44,9 +45,9 @@ struct PoolCase {
         launch(norm, 3'000);
         if (cast_before_gemm) launch(attention, attention_ns);
         for (int i = 0; casts && i < casts_per_layer; ++i) {
-          const store::OpRow row =
-              op.empty() ? store::OpRow{}
-                         : builder.op(op, host, host_now - 1'000, 8'000, dims, types);
+          const store::OpRow row = op.empty()
+                                       ? store::OpRow{}
+                                       : builder.op(op, host, host_now - 1'000, 8'000, dims, types);
           launch(cast, cast_ns, row);
         }
         if (!cast_before_gemm) launch(attention, attention_ns);

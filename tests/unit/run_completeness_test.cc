@@ -84,6 +84,18 @@ TEST(Completeness, OneLostKernelInTheMiddleIsSaid) {
   EXPECT_EQ(run->notes.find("launches-missing")->count, 1);
 }
 
+TEST(Completeness, KernelsLaunchedBeforeTheRecordingAreNoLoss) {
+  for (const bool in_front : {true, false}) {
+    TraceMaker m;
+    m.kernel("old", in_front ? 50'000 : 100'105, 3, 9'000);
+    add_launches(m, 50, 50);
+    const auto run = build(m.trace, {});
+    ASSERT_TRUE(run.ok());
+    EXPECT_EQ(run->notes.find("launches-missing")->severity,
+              in_front ? store::Severity::kInfo : store::Severity::kDataLoss);
+  }
+}
+
 TEST(Completeness, GraphLaunchesWithoutKernelsAreGraphTime) {
   TraceMaker m;
   for (int s = 0; s < 5; ++s) {

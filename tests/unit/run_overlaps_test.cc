@@ -47,6 +47,19 @@ TEST_P(LateTimestamp, IsLimitedToTheNextStart) {
 
 INSTANTIATE_TEST_SUITE_P(Anywhere, LateTimestamp, ::testing::Values(0, 499, 997, 998));
 
+TEST(Overlaps, TheLastActivityCannotOutlastTheRecording) {
+  TraceMaker m;
+  for (int i = 0; i < 20; ++i) m.launched("k", 100 * i, 100 * i + 50, i == 19 ? 9'000'000 : 90);
+  m.call("cudaDeviceSynchronize", 1'950, 50, 900);
+  const auto run = built(m);
+  ASSERT_NE(run.notes.find("impossible-duration"), nullptr);
+  EXPECT_EQ(run.device_span.end, 2'000 * kUs);
+  TraceMaker real;  // a long kernel under a sync that waits for it
+  for (int i = 0; i < 20; ++i) real.launched("k", 100 * i, 100 * i + 50, i == 19 ? 9'000 : 90);
+  real.call("cudaDeviceSynchronize", 1'950, 9'010, 900);
+  EXPECT_FALSE(built(real).notes.has("impossible-duration"));
+}
+
 // perfetto#4280: a dependent launch starts early, and only its neighbour is touched.
 TEST(Overlaps, ShortOnesWithTheNeighbourAreLegal) {
   TraceMaker m;

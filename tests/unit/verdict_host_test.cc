@@ -88,6 +88,23 @@ TEST_F(Host, WaitThatDelaysTheNextLaunchIsNamedWithItsExposedPart) {
   EXPECT_NE(suspect.claim.find("cudaStreamSynchronize"), std::string::npos);
 }
 
+TEST_F(Host, FewLateLaunchesAreNoSuspect) {
+  // 7 % idle behind late launches: a profiler slows the host by more.
+  for (Nanos i = 0; i < 100; ++i) launched(i * 100'000 - 5'000, i * 100'000, 93'000);
+  for (Nanos i = 0; i < 10; ++i) builder.step(i * 1'000'000, (i + 1) * 1'000'000);
+  const Verdict verdict = judged();
+  EXPECT_GT(evidence.steps.mean, 0);
+  EXPECT_TRUE(verdict.suspects.empty());
+}
+
+TEST_F(Host, IdleStepIsNotHealthyHoweverBusyItsSpan) {
+  launched(-8'000, 0, 45'000);
+  builder.step(0, 18'000'000);
+  const Verdict verdict = judged();
+  EXPECT_DOUBLE_EQ(evidence.steps.device_busy, 1.0);
+  EXPECT_TRUE(verdict.healthy.empty());
+}
+
 TEST_F(Host, BusyDeviceHasNoSuspects) {
   for (Nanos i = 0; i < 100; ++i) launched(i * 20'000 - 900'000, i * 100'000, 99'000);
   for (Nanos i = 0; i < 10; ++i) builder.step(i * 1'000'000, (i + 1) * 1'000'000);
