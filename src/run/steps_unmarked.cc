@@ -7,9 +7,10 @@
 namespace culprit::run {
 namespace {
 
-constexpr std::int64_t kGraphLayers = 4;  // equal kernels in one replay that make it a whole step
-constexpr std::int64_t kEagerLayers = 8;  // the same for a stretch of eager kernels, where several
-                                          // equal kernels in one layer are common
+constexpr std::int64_t kGraphLayers = 4;   // equal kernels in one replay that make it a whole step
+constexpr std::int64_t kEagerLayers = 10;  // the same for a stretch of eager kernels, where several
+constexpr int kEagerKernels = 2;           // equal kernels in one layer are common: so many kernels
+                                           // must repeat so often
 
 std::uint64_t scatter(std::uint64_t x) {
   x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15U;
@@ -116,11 +117,13 @@ std::vector<std::uint32_t> whole_step_replays(const Run& run, const Replays& rep
     firsts.push_back(r.first);
     time = capped_sum(time, r.time);
   }
-  if (time < kernel_time(run) / 2) firsts.clear();  // most of the work is elsewhere
+  if (time < kernel_time(run) / 10) firsts.clear();  // the work is elsewhere; prefills may be long
   return firsts;
 }
 
-// The kernels of the busiest stream as symbols: a kernel group each, a whole graph replay one.
+// The kernels of the busiest stream as symbols, one per kernel group or one per kernel name; a whole
+// graph replay is one symbol. Names bring together what differs in grid only: prefill and decode.
+enum class SymbolsBy : std::uint8_t { kGroup, kName };
 struct Sequence {
   std::vector<std::uint32_t> symbols;
   std::vector<std::uint32_t> activity;  // by position
@@ -137,18 +140,30 @@ std::uint32_t busiest_stream(const Run& run) {
   return static_cast<std::uint32_t>(std::max_element(time.begin(), time.end()) - time.begin());
 }
 
-Sequence read_sequence(const Run& run, const Replays& replays) {
+std::vector<std::uint32_t> symbol_of_groups(const Run& run, SymbolsBy by) {
+  std::vector<std::uint32_t> symbol_of(run.groups.size());
+  std::vector<std::uint32_t> first_of_name(run.trace->strings.size(), Replays::kNone);
+  for (std::uint32_t g = 0; g < symbol_of.size(); ++g) {
+    std::uint32_t& first = first_of_name[run.groups[g].name.index];
+    if (first == Replays::kNone) first = g;
+    symbol_of[g] = by == SymbolsBy::kName ? first : g;
+  }
+  return symbol_of;
+}
+
+Sequence read_sequence(const Run& run, const Replays& replays, SymbolsBy by) {
   std::vector<std::uint64_t> classes;  // signatures
   for (const Replay& r : replays.all) classes.push_back(r.signature);
   std::sort(classes.begin(), classes.end());
   classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+  const std::vector<std::uint32_t> symbol_of = symbol_of_groups(run, by);
   const std::uint32_t stream = busiest_stream(run);
   Sequence sequence;
   sequence.alphabet = run.groups.size() + classes.size();
   for (std::uint32_t i = 0; i < run.activities.size(); ++i) {
     const Activity& a = run.activities[i];
     const std::uint32_t r = replays.of[i];
-    std::size_t symbol = a.group.index;
+    std::size_t symbol = symbol_of[a.group.index];
     if (r != Replays::kNone) {
       if (replays.all[r].first != i) continue;
       const auto at = std::lower_bound(classes.begin(), classes.end(), replays.all[r].signature);
@@ -180,21 +195,21 @@ class Period {
     const std::size_t tail = symbols_.size() - at[count - 1];
     const std::size_t covered = at[count - 1] - at[0] + std::min(tail, length);
     if (covered * 10 < symbols_.size() * 7) return false;  // a phase of the trace, not its period
-    std::size_t regular = 0, like = 0, compared = 0, first = count;
-    for (std::size_t i = 0; i + 1 < count; ++i) {
-      if (!close(at[i + 1] - at[i], length)) continue;
-      ++regular;
-      if (first == count) first = i;
-    }
-    if (regular * 10 < (count - 1) * 8) return false;
-    if (!count_into(reference_, at[first], at[first + 1])) return false;
-    for (std::size_t i = first + 1; i < count; ++i) {
+    std::vector<std::size_t> regular;                      // stretches of about that length
+    for (std::size_t i = 0; i + 1 < count; ++i)
+      if (close(at[i + 1] - at[i], length)) regular.push_back(i);
+    if (regular.size() * 10 < (count - 1) * 8) return false;
+    // One in the middle is taken as the model of the others: the ends may be of a warm-up.
+    const std::size_t model = regular[regular.size() / 2];
+    if (!count_into(reference_, at[model], at[model + 1])) return false;
+    std::size_t like = 0, compared = 0;
+    for (std::size_t i = 0; i < count; ++i) {
       const std::size_t end = i + 1 < count ? at[i + 1] : symbols_.size();
-      if (!close(std::min(end - at[i], length), length)) continue;
+      if (i == model || !close(std::min(end - at[i], length), length)) continue;
       ++compared;
       if (alike(at[i], std::min<std::size_t>(end, at[i] + length + length / 20))) ++like;
     }
-    clear(reference_, at[first], at[first + 1]);
+    clear(reference_, at[model], at[model + 1]);
     return compared > 0 && like * 10 >= compared * 8;
   }
 
@@ -212,10 +227,11 @@ class Period {
   }
   // Counts the stretch's symbols; false where it has no layers inside.
   bool count_into(std::vector<std::int64_t>& counts, std::size_t from, std::size_t to) const {
-    std::int64_t most = 0;
-    for (std::size_t i = from; i < to; ++i) most = std::max(most, ++counts[symbols_[i]]);
-    if (most < kEagerLayers) clear(counts, from, to);
-    return most >= kEagerLayers;
+    int repeating = 0;
+    for (std::size_t i = from; i < to; ++i)
+      if (++counts[symbols_[i]] == kEagerLayers) ++repeating;
+    if (repeating < kEagerKernels) clear(counts, from, to);
+    return repeating >= kEagerKernels;
   }
   void clear(std::vector<std::int64_t>& counts, std::size_t from, std::size_t to) const {
     for (std::size_t i = from; i < to; ++i) counts[symbols_[i]] = 0;
@@ -248,9 +264,9 @@ Nanos gap_before(const Run& run, const Sequence& sequence, const Buckets& positi
   return *middle;
 }
 
-// The symbol whose occurrences begin the steps. Kernels that run once a step (embedding, logits,
-// sampling) have the lowest count with more than one witness; a lone kernel with a lower one is
-// some rarer event.
+// The symbol whose occurrences begin the steps: of those with a step's period the most frequent
+// that has another witness of the same count. Kernels that run once a step have several (embedding,
+// logits, sampling); rarer ones (a prefill after every tenth step) mark longer periods.
 std::optional<std::size_t> step_symbol(const Run& run, const Sequence& sequence,
                                        const Buckets& positions) {
   std::vector<std::uint32_t> symbols;
@@ -258,7 +274,7 @@ std::optional<std::size_t> step_symbol(const Run& run, const Sequence& sequence,
     if (positions.start[s + 1] - positions.start[s] >= 2) symbols.push_back(s);
   const auto count = [&](std::uint32_t s) { return positions.start[s + 1] - positions.start[s]; };
   std::stable_sort(symbols.begin(), symbols.end(),
-                   [&](auto a, auto b) { return count(a) < count(b); });
+                   [&](auto a, auto b) { return count(a) > count(b); });
   Period period(sequence, positions);
   std::vector<std::uint32_t> lone, witnesses;
   for (std::size_t i = 0; i < symbols.size();) {
@@ -283,6 +299,18 @@ std::optional<std::size_t> step_symbol(const Run& run, const Sequence& sequence,
   return best;
 }
 
+std::vector<std::uint32_t> repeating_firsts(const Run& run, const Replays& replays, SymbolsBy by) {
+  const Sequence sequence = read_sequence(run, replays, by);
+  const Buckets positions = bucket_rows(sequence.symbols.size(), sequence.alphabet,
+                                        [&](std::size_t i) { return sequence.symbols[i]; });
+  std::vector<std::uint32_t> firsts;
+  const auto symbol = step_symbol(run, sequence, positions);
+  if (!symbol) return firsts;
+  for (std::uint32_t k = positions.start[*symbol]; k < positions.start[*symbol + 1]; ++k)
+    firsts.push_back(sequence.activity[positions.rows[k]]);
+  return firsts;
+}
+
 }  // namespace
 
 bool find_unmarked_steps(Run& run) {
@@ -294,14 +322,10 @@ bool find_unmarked_steps(Run& run) {
       return true;
     }
   }
-  const Sequence sequence = read_sequence(run, replays);
-  const Buckets positions = bucket_rows(sequence.symbols.size(), sequence.alphabet,
-                                        [&](std::size_t i) { return sequence.symbols[i]; });
-  const auto symbol = step_symbol(run, sequence, positions);
-  if (!symbol) return false;
-  std::vector<std::uint32_t> firsts;
-  for (std::uint32_t k = positions.start[*symbol]; k < positions.start[*symbol + 1]; ++k)
-    firsts.push_back(sequence.activity[positions.rows[k]]);
+  const std::vector<std::uint32_t> by_name = repeating_firsts(run, replays, SymbolsBy::kName);
+  const std::vector<std::uint32_t> by_group = repeating_firsts(run, replays, SymbolsBy::kGroup);
+  const auto& firsts = by_name.size() > by_group.size() ? by_name : by_group;
+  if (firsts.empty()) return false;
   make_steps(firsts, StepsHow::kRepetition, run);
   return true;
 }

@@ -251,6 +251,24 @@ TEST(Steps, EagerStepsWithoutMarksAreFoundByRepetition) {
   EXPECT_EQ(run.layers.count, 12);
 }
 
+// A prefill after every fifth decode step: the decode steps are the period, not the prefills.
+TEST(Steps, RegularPrefillsAreNotThePeriod) {
+  for (const bool graph : {false, true}) {
+    TraceMaker m;
+    Nanos device = 500;
+    for (int s = 0; s < 24; ++s) {
+      const bool prefill = s % 6 == 5;
+      device = add_step(m, 1'000 * s, device,
+                        {.graph = graph && !prefill, .per_kernel = prefill ? 300 : 10}) +
+               50;
+    }
+    const auto run = built(m);
+    EXPECT_EQ(run.how, graph ? StepsHow::kGraphReplay : StepsHow::kRepetition);
+    EXPECT_EQ(run.steps.size(), graph ? 20U : 24U);
+    EXPECT_EQ(used(run), graph ? 16 : 20);
+  }
+}
+
 TEST(Steps, TheLayersOfOneStepAreNoSteps) {
   TraceMaker m;
   add_step(m, 10, 500, {.layers = 40});
