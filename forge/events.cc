@@ -54,9 +54,8 @@ std::string joined(const Items& items, Text text) {
 std::string quoted(std::string_view text) { return fmt::format("\"{}\"", json_escaped(text)); }
 
 std::string dims_of(const Value& value) {
-  const std::string dims =
-      "[" + joined(value.dims, [](std::int64_t n) { return fmt::format("{}", n); }) + "]";
-  return value.dtype == "TensorList" ? "[" + dims + "]" : dims;
+  const std::string dims = joined(value.dims, [](std::int64_t n) { return fmt::format("{}", n); });
+  return value.dtype == "TensorList" ? fmt::format("[[{}]]", dims) : fmt::format("[{}]", dims);
 }
 
 std::string strides_of(const Value& value) {
@@ -198,7 +197,8 @@ std::string device_event(const Launch& launch, bool linked, bool in_graph, const
       per_sm * warps, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
       launch.block[1], launch.block[2], occupancy(launch, device));
   if (in_graph) args += fmt::format(",      \"graph id\": 1, \"graph node id\": {}", kNumber);
-  if (launch.collective && linked) args += "," + collective_keys(*launch.collective, detail.world);
+  if (launch.collective && linked)
+    args += fmt::format(",{}", collective_keys(*launch.collective, detail.world));
   return complete_event("kernel", json_escaped(launch.name), place.device, place.stream, args);
 }
 

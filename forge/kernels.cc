@@ -68,11 +68,6 @@ std::string to_fp8_copy() {
       2);
 }
 
-std::string float_to_bf16_copy() {
-  return vectorized(
-      4, "at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(float)#1}", 2);
-}
-
 std::string gather_rows() {
   return "void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int, long, "
          "long, long, long, bool)";
@@ -108,10 +103,6 @@ std::string multiply_scalar(Element of) {
                                 "at::native::binary_internal::MulFunctor<float> >",
                                 type),
                     2);
-}
-
-std::string fill(Element of) {
-  return vectorized(4, fmt::format("at::native::FillFunctor<{}>", lambda_of(of).type), 1);
 }
 
 std::string argmax() {

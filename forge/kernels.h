@@ -15,13 +15,11 @@ std::string cast_copy(
     Element to);  // contiguous, dtypes differ; works through 512 elements per block
 std::string layout_copy(Element of);  // same dtype, strided; 512 elements per block
 std::string to_fp8_copy();            // bf16 -> e4m3
-std::string float_to_bf16_copy();
-std::string gather_rows();  // embedding
+std::string gather_rows();            // embedding
 std::string index_put();
 std::string add(Element of);
 std::string add_scalar(Element of);
 std::string multiply_scalar(Element of);
-std::string fill(Element of);
 std::string argmax();
 std::string scan();
 std::string rms_norm();

@@ -122,42 +122,22 @@ std::string_view suffix_within(std::string_view text, int columns) {
   return text;
 }
 
+// Our own signs, and what typesetting programs put in the place of ASCII ones.
+struct Ascii {
+  char32_t sign;
+  std::string_view text;
+};
+constexpr Ascii kAscii[] = {{0xA0, " "},   {0xB1, "+-"},    {0xB5, "u"},    {0xB7, "-"},
+                            {0xD7, "x"},   {0x3BC, "u"},    {0x2013, "-"},  {0x2014, "-"},
+                            {0x2018, "'"}, {0x2019, "'"},   {0x201C, "\""}, {0x201D, "\""},
+                            {0x2022, "-"}, {0x2026, "..."}, {0x202F, " "},  {0x2192, "->"},
+                            {0x2212, "-"}, {0x2264, "<="},  {0x2265, ">="}};
+
 std::string_view ascii_of(char32_t c) {
-  switch (c) {
-    case 0xB5:  // micro sign
-    case 0x3BC:
-      return "u";
-    case 0xB7:  // middle dot
-    case 0x2022:
-      return "-";
-    case 0xD7:  // times
-      return "x";
-    case 0xB1:
-      return "+-";
-    case 0x2013:
-    case 0x2014:
-    case 0x2212:
-      return "-";
-    case 0x2192:
-      return "->";
-    case 0x2026:
-      return "...";
-    case 0x2264:
-      return "<=";
-    case 0x2265:
-      return ">=";
-    case 0x2018:
-    case 0x2019:
-      return "'";
-    case 0x201C:
-    case 0x201D:
-      return "\"";
-    case 0xA0:
-    case 0x202F:
-      return " ";
-    default:
-      return "?";
+  for (const Ascii& known : kAscii) {
+    if (known.sign == c) return known.text;
   }
+  return "?";
 }
 
 }  // namespace

@@ -27,16 +27,17 @@ struct Format {
 constexpr Format kRead[] = {
     {"Kineto Chrome JSON",
      "torch.profiler's export_chrome_trace and the profilers of SGLang and vLLM: an object with "
-     "traceEvents or a bare array of events, from PyTorch 1.8 on; plain, gzip or zstd, told by "
+     "traceEvents or a bare array of events, from PyTorch 1.8.1 on; plain, gzip or zstd, told by "
      "content, never by name; a file or standard input (-)"},
 };
 
 constexpr Format kRefused[] = {
-    {".nsys-rep",
+    {".nsys-rep, .qdrep",
      "an Nsight Systems report; Nsight input is not in this version: record the same "
      "steps with torch.profiler"},
     {"Nsight .sqlite", "not in this version: record the same steps with torch.profiler"},
-    {".pftrace", "a Perfetto protobuf trace: export Chrome JSON with torch.profiler instead"},
+    {".pftrace, .perfetto-trace",
+     "a Perfetto protobuf trace: export Chrome JSON with torch.profiler instead"},
     {".zip", "unpack it and give the trace inside"},
     {"execution trace",
      "a PyTorch ExecutionTraceObserver file has no times: give the profiler's "
@@ -46,7 +47,8 @@ constexpr Format kRefused[] = {
      "the replay"},
     {"CPU-only trace", "no device activity: record with ProfilerActivity.CUDA"},
     {"older autograd traces",
-     "torch.autograd.profiler's export of PyTorch before 1.8 has no device rows of Kineto: record "
+     "torch.autograd.profiler's export of PyTorch before 1.8.1 links no kernel to its launch: "
+     "record "
      "with torch.profiler"},
     {"other JSON", "not a profiler trace"},
 };
@@ -66,10 +68,10 @@ std::string described(std::string_view name, std::string_view words, int name_wi
 
 std::string list_formats(const report::TextOptions& options) {
   std::string out = "read\n";
-  for (const Format& format : kRead) out += described(format.name, format.how, 21, options.width);
+  for (const Format& format : kRead) out += described(format.name, format.how, 25, options.width);
   out += "\nrefused, and what to do instead\n";
   for (const Format& format : kRefused) {
-    out += described(format.name, format.how, 21, options.width);
+    out += described(format.name, format.how, 25, options.width);
   }
   return out;
 }

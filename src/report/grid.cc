@@ -68,7 +68,7 @@ bool any_adds(const Grid& grid) {
 }
 
 std::string rest_text(const Grid& grid, std::size_t left_out) {
-  return fmt::format("{} {}", left_out, grid.rest_label);
+  return fmt::format("{} {}", text::count(static_cast<std::int64_t>(left_out)), grid.rest_label);
 }
 
 struct TimeFormat {
@@ -88,24 +88,40 @@ TimeFormat time_format(const std::vector<std::vector<Cell>>& rows, std::size_t c
   return {unit, text::decimals_for(largest, unit)};
 }
 
-std::string number_text(double x) {
-  return std::trunc(x) == x && std::fabs(x) < 1e15 ? text::count(static_cast<std::int64_t>(x))
-                                                   : text::fixed(x, x < 100 ? 2 : 1);
+// Digits after the point of a column of numbers: none for whole ones, else so many that the largest
+// has three digits or more.
+int number_decimals(const std::vector<std::vector<Cell>>& rows, std::size_t column) {
+  double largest = 0;
+  bool whole = true;
+  for (const auto& row : rows) {
+    if (const auto* x = std::get_if<double>(&row[column])) {
+      largest = std::max(largest, std::fabs(*x));
+      whole = whole && std::trunc(*x) == *x;
+    }
+  }
+  if (whole) return 0;
+  return largest < 10 ? 2 : 1;
 }
 
-std::string cell_text(const Cell& cell, CellKind kind, TimeFormat time, bool unicode) {
+struct ColumnFormat {
+  CellKind kind = CellKind::kText;
+  TimeFormat time;
+  int decimals = 0;
+};
+
+std::string cell_text(const Cell& cell, const ColumnFormat& format, bool unicode) {
   if (const auto* words = std::get_if<std::string>(&cell)) {
     const std::string safe = text::clean(*words);
     return unicode ? safe : text::ascii(safe);
   }
   if (const auto* n = std::get_if<std::int64_t>(&cell)) {
-    if (kind != CellKind::kTime) return text::count(*n);
-    return fmt::format("{} {}", text::in_unit(*n, time.unit, time.decimals),
-                       text::unit_name(time.unit, unicode));
+    if (format.kind != CellKind::kTime) return text::count(*n);
+    return fmt::format("{} {}", text::in_unit(*n, format.time.unit, format.time.decimals),
+                       text::unit_name(format.time.unit, unicode));
   }
   if (const auto* x = std::get_if<double>(&cell)) {
-    if (kind == CellKind::kShare) return text::fixed(*x * 100, 1) + " %";
-    return number_text(*x);
+    if (format.kind == CellKind::kShare) return text::fixed(*x * 100, 1) + " %";
+    return text::fixed(*x, format.decimals);
   }
   return "-";
 }
@@ -130,10 +146,11 @@ std::vector<TextRow> format_rows(const Grid& grid, const Layout& layout, const T
   for (std::size_t r = 0; r < rows.size(); ++r) out[r + 1].role = roles[r];
   for (const std::size_t c : layout.columns) {
     const Column& column = grid.columns[c];
-    const TimeFormat time = time_format(rows, c, options.unit);
+    const ColumnFormat format{column.kind, time_format(rows, c, options.unit),
+                              number_decimals(rows, c)};
     out[0].cells.emplace_back(column.title);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      out[r + 1].cells.push_back(cell_text(rows[r][c], column.kind, time, options.unicode));
+      out[r + 1].cells.push_back(cell_text(rows[r][c], format, options.unicode));
     }
   }
   return out;

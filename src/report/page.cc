@@ -77,13 +77,18 @@ void Page::entry(std::string_view key, int key_width, std::string_view text, Ink
 
 void Page::place(const run::Source& source) {
   const int room = options_.width - kLabelIndent - kLabelWidth;
-  std::string text = safe(place_of(source));
+  const std::string text = drop_folders(place_of(source), room);
+  labelled("at", text::shorten_middle(text, room, options_.unicode));
+}
+
+std::string Page::drop_folders(std::string_view path, int room) const {
+  std::string text = safe(path);
   while (text::display_width(text) > room) {
-    const std::size_t slash = text.find('/', text.starts_with(".../") ? 4 : 0);
+    const std::size_t slash = text.find('/', text.starts_with(".../") ? 4 : 1);
     if (slash == std::string::npos) break;
     text.replace(0, slash, "...");
   }
-  labelled("at", text::shorten_middle(text, room, options_.unicode));
+  return text;
 }
 
 void Page::lines(std::vector<std::string> ready) {

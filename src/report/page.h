@@ -31,6 +31,9 @@ class Page {
   // "at  .../attention/backend.py:639 forward_decode" on one line: leading folders give way.
   void place(const run::Source& source);
 
+  // A path as it fits into `room` columns: leading folders give way to "...".
+  std::string drop_folders(std::string_view path, int room) const;
+
   const TextOptions& options() const { return options_; }
   std::string duration(Nanos ns) const;
   std::string safe(std::string_view text) const;

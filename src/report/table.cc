@@ -186,7 +186,7 @@ Grid sources_grid(const Answer& answer) {
   grid.columns = {{"per step", "ns_per_step", kTime, true},
                   {"share", "share", kShare, true},
                   {"kernels", "kernels_per_step", kNumber, true, 60},
-                  {"line", "line_is", kText, false, 70},
+                  {"line", "line_kind", kText, false, 70},
                   {"via", "via", kText, false, 90},
                   {"source", ""},
                   {"", "file", kText, false, kJsonOnly},
@@ -220,7 +220,7 @@ Grid gaps_grid(const Answer& answer) {
   grid.columns = {{"length", "ns", kTime, true},
                   {"owner", "owner"},
                   {"step", "step", kCount},
-                  {"at", "begin_in_step_ns", kTime, false, 60},
+                  {"into step", "into_step_ns", kTime, false, 60},
                   {"after", "after", kText, false, 90},
                   {"ended by", "ended_by"},
                   {"call", "call", kText, false, 70}};

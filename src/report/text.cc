@@ -43,7 +43,9 @@ std::string steps_text(const Page& page, const Answer& answer) {
     which += several ? "several batch sizes" : fmt::format("batch {}", *groups.front().batch);
   }
   if (!which.empty()) out += " (" + which + ")";
-  out += fmt::format(": {} mean, {} p99", page.duration(steps.mean), page.duration(steps.p99));
+  out += steps.used == 1 ? fmt::format(": {}", page.duration(steps.mean))
+                         : fmt::format(": {} mean, {} p99", page.duration(steps.mean),
+                                       page.duration(steps.p99));
   return out + fmt::format("; busy {}", text::percent(steps.device_busy));
 }
 
@@ -52,7 +54,7 @@ std::string device_text(const Answer& answer) {
   if (out.empty()) out = "unknown device";
   const evidence::Peak& peak = answer.evidence->peak;
   if (peak.gbps > 0) {
-    out += fmt::format(", {} GB/s ({})", text::number(peak.gbps), peak.source);
+    out += fmt::format(", peak {} GB/s ({})", text::number(peak.gbps), peak.source);
   }
   const auto& model = answer.evidence->known.model;
   const auto& layers = answer.run->layers.count;
@@ -63,11 +65,13 @@ std::string device_text(const Answer& answer) {
 
 void add_head(Page& page, const Answer& answer) {
   std::string input = answer.path == "-" ? "standard input" : answer.path;
+  std::string size;
   if (answer.info != nullptr) {
-    input += fmt::format(": {}, {} events", text::bytes(answer.info->file_bytes),
-                         text::count(answer.info->events));
+    size = fmt::format(": {}, {} events", text::bytes(answer.info->file_bytes),
+                       text::count(answer.info->events));
   }
-  page.paragraph(input, 0, 2);
+  page.paragraph(page.drop_folders(input, page.options().width - text::display_width(size)) + size,
+                 0, 2);
   page.paragraph(steps_text(page, answer), 0, 2);
   page.paragraph(device_text(answer), 0, 2);
 }
