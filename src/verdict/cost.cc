@@ -95,8 +95,8 @@ std::string own_query(std::string_view fact) {
 std::string cost_text(const evidence::Evidence& evidence, Nanos ns) {
   const Nanos step = evidence.steps.mean;
   const double share = step > 0 ? static_cast<double>(ns) / static_cast<double>(step) : 0;
-  return fmt::format("{} of the {} step ({})", text::duration(ns, false),
-                     text::duration(step, false), text::percent(share));
+  return fmt::format("{} of the {} step ({})", text::duration(ns, true), text::duration(step, true),
+                     text::percent(share));
 }
 
 Gain bound_gain(const evidence::Evidence& evidence, Nanos exposed, std::span<const Owner> cured) {

@@ -36,7 +36,7 @@ std::string claim_text(const evidence::Evidence& evidence, double launches) {
     const double per_launch = static_cast<double>(evidence.steps.host_ns) / launches;
     claim += fmt::format(": {} launches a step, one every {} of the host's time",
                          text::count(std::llround(launches)),
-                         text::duration(std::llround(per_launch), false));
+                         text::duration(std::llround(per_launch), true));
   }
   return claim;
 }

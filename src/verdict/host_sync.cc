@@ -58,11 +58,12 @@ void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdic
   Suspect suspect;
   suspect.id = "host-sync";
   suspect.confidence = Confidence::kLikely;
+  const std::int64_t times = std::llround(waits.per_step);
   suspect.claim = fmt::format(
-      "The host waits for the device ({}) and only then launches on: {} times a step the device is "
-      "idle after such a wait",
+      "The host waits for the device ({}) and only then launches on: {} a step the device is idle "
+      "after such a wait",
       evidence.run->trace->strings.or_empty(waits.api),
-      text::count(std::max<std::int64_t>(1, std::llround(waits.per_step))));
+      times > 1 ? text::count(times) + " times" : "once");
   suspect.exposed_ns_per_step = row.ns_per_step;
   suspect.ns_per_step = std::max(row.ns_per_step, evidence.steps.host_wait_ns);
   if (waits.source) suspect.where.push_back(*waits.source);
@@ -96,7 +97,7 @@ void examine(evidence::Evidence& evidence, Verdict& verdict) {
        fmt::format(
            "the host waits {} a step, but the device works meanwhile: only {} is idle after "
            "a wait",
-           text::duration(steps.host_wait_ns, false), text::duration(idle, false)),
+           text::duration(steps.host_wait_ns, true), text::duration(idle, true)),
        {state_wait(evidence)}});
 }
 
