@@ -99,7 +99,7 @@ Status may_write_answer(const std::string& path) {
 }
 
 Status write_answer_file(const std::string& path, std::string_view content) {
-  const Status allowed = may_write_answer(path);
+  Status allowed = may_write_answer(path);
   if (!allowed.ok()) return allowed;
   std::error_code failed;
   if (fs::exists(path, failed) && !fs::is_regular_file(path, failed)) {

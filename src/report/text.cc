@@ -53,7 +53,8 @@ std::string device_text(const Answer& answer) {
   if (out.empty()) out = "unknown device";
   const evidence::Peak& peak = answer.evidence->peak;
   if (peak.gbps > 0) {
-    out += fmt::format(", peak {} GB/s ({})", text::number(peak.gbps), peak.source);
+    out += fmt::format(", peak {} GB/s", text::number(peak.gbps));
+    if (peak.source != "table") out += " (" + peak.source + ")";
   }
   const auto& model = answer.evidence->known.model;
   const auto& layers = answer.run->layers.count;
@@ -141,7 +142,7 @@ void add_notes(Page& page, const Answer& answer, int at_most) {
 }
 
 std::string shell_word(std::string_view path) {
-  const std::string safe = text::clean(path);
+  std::string safe = text::clean(path);
   const bool plain = std::all_of(safe.begin(), safe.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_./:=+@%,-").find(c) != std::string_view::npos;
