@@ -69,6 +69,13 @@ Error folder_given(const std::string& path) {
 
 Status check_input(const std::string& path) {
   if (path == "-") return Ok{};
+  if (path.empty()) {
+    return Error{.code = Error::Code::kUsage,
+                 .what = "the trace's name is empty",
+                 .where = {},
+                 .hint = "is a variable of your script unset?",
+                 .note_code = {}};
+  }
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
   if (status.type() == fs::file_type::not_found) return missing(path);
