@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "report/note_guide.h"
 #include "report/page.h"
@@ -14,7 +13,7 @@ namespace culprit::report {
 namespace {
 
 constexpr std::size_t kScreenLines = 40;
-constexpr int kEverything = std::numeric_limits<int>::max();
+constexpr int kEverything = 1 << 30;  // room to add to it
 
 // How much of each section is shown, from much to little.
 struct Detail {
