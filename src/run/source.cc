@@ -109,7 +109,7 @@ std::optional<Source> source_of(const Run& run, store::CallRow call) {
   const store::Trace& trace = *run.trace;
   std::optional<Source> found;
   std::string via;
-  FrameRow below;
+  std::array<std::string_view, 2> called_from;  // of the two frames below
   for (FrameRow f = run.call_frame[call.index]; f.valid(); f = run.frame_parent[f.index]) {
     const std::string_view name = trace.strings[trace.frames.name[f.index]];
     const auto frame = read_file_frame(name);
@@ -118,18 +118,18 @@ std::optional<Source> source_of(const Run& run, store::CallRow call) {
     } else if (const bool framework = is_framework(frame->file); !framework || !found) {
       found =
           Source{std::string(frame->file), frame->line, std::string(frame->function), false, via};
-      const auto line =
-          below.valid()
-              ? call_line(trace.strings.or_empty(trace.frames.call_from[below.index]), frame->file)
-              : std::nullopt;
+      // A module's own frame may stand in between and tell no line.
+      auto line = call_line(called_from[0], frame->file);
+      if (!line) line = call_line(called_from[1], frame->file);
       if (line) {
         found->line = *line;
         found->exact = true;
       }
       if (!framework) return found;
     }
-    // A module's frame stands between a call and the file it was made in, and tells no line.
-    if (!name.starts_with("nn.Module: ")) below = f;
+    const bool in_between = name.starts_with("nn.Module: ");
+    called_from[1] = in_between ? called_from[0] : std::string_view{};
+    called_from[0] = trace.strings.or_empty(trace.frames.call_from[f.index]);
   }
   return found;  // framework code alone
 }

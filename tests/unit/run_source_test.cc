@@ -44,6 +44,14 @@ TEST(Source, SkipsTheFramework) {
   EXPECT_EQ(source_in(m), (Source{"my_model.py", 31, "decode", true, "linear"}));
 }
 
+TEST(Source, AModulesFrameTellsTheLineThatCalledIt) {
+  TraceMaker m;
+  m.frame("my_model.py(12): decode", 0, 99);
+  m.frame("nn.Module: RMSNorm_0", 1, 97, "my_model.py:40");
+  m.frame("torch/nn/modules/module.py(1553): _call_impl", 2, 95, "torch/nn/modules/module.py:1562");
+  EXPECT_EQ(source_in(m), (Source{"my_model.py", 40, "decode", true, ""}));
+}
+
 TEST(Source, OfFrameworkCodeAloneIsItsInnermostLine) {
   TraceMaker m;
   m.frame("threading.py(1032): _bootstrap_inner", 0, 99);
