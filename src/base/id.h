@@ -19,6 +19,7 @@ struct Id {
   Id() = default;
   constexpr explicit Id(std::size_t i) : index(static_cast<std::uint32_t>(i)) {}
   constexpr bool valid() const { return index != kNone; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a literal 0 in the generated comparison
   friend constexpr auto operator<=>(Id, Id) = default;
 };
 

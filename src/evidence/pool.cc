@@ -238,6 +238,7 @@ class PoolSearch {
       all.max += each.max * candidate.calls;
     }
     const std::int64_t layers = calls / times;
+    if (layers == 0) return false;
     known::ElementInterval layer{(all.min + layers - 1) / layers, all.max / layers};
     const std::int64_t row = model_row_ > 0 ? model_row_ : kLatentRow;
     // Several launches per layer are the pieces of one tensor only if that is large enough to split.

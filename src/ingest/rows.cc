@@ -314,8 +314,9 @@ ThreadId RowBuilder::thread(const RawEvent& event) {
   const std::string_view tid = event.has(Field::kTid) ? event[Field::kTid] : std::string_view{};
   std::size_t h = pid.size() * 7 + tid.size();
   if (!pid.empty())
-    h += static_cast<unsigned char>(pid.back()) * 5U + static_cast<unsigned char>(pid[0]);
-  if (!tid.empty()) h += static_cast<unsigned char>(tid.back()) * 3U;
+    h += std::size_t{5} * static_cast<unsigned char>(pid.back()) +
+         static_cast<unsigned char>(pid[0]);
+  if (!tid.empty()) h += std::size_t{3} * static_cast<unsigned char>(tid.back());
   CachedThread& cached = cache_[h % cache_.size()];
   if (cached.id.valid() && cached.pid == pid && cached.tid == tid) return cached.id;
 

@@ -95,6 +95,7 @@ std::vector<Guess> guesses_of(const std::vector<Kernel>& kernels) {
   std::vector<std::int64_t> counts = distinct_counts(kernels);
   counts.resize(std::min(counts.size(), kMost));
   std::vector<Guess> guesses;
+  guesses.reserve(counts.size());
   for (const std::int64_t n : counts) guesses.push_back({n, 0, score_of(kernels, n, 0)});
   for (std::size_t s = 0; s < counts.size(); ++s)
     for (std::size_t d = 0; d < s; ++d)

@@ -129,9 +129,7 @@ void infer_kinds(Run& run, const Links& links) {
       step.kind = StepKind::kTraining;
     else if (by_frames[s].decode || by_frames[s].prefill)
       step.kind = by_frames[s].kind();
-    else if (by_kernels[s].decode)
-      step.kind = StepKind::kDecode;
-    else if (run.how == StepsHow::kGraphReplay)
+    else if (by_kernels[s].decode || run.how == StepsHow::kGraphReplay)
       step.kind = StepKind::kDecode;  // engines replay whole-step graphs for decode alone
   }
 }
