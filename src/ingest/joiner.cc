@@ -169,7 +169,6 @@ Error Joiner::no_events(Document::Head head) const {
 }
 
 Status Joiner::finish(const std::optional<std::string>& fault) {
-  store::Notes& notes = trace_.notes;
   trace_.info.text_bytes = text_bytes_;
   if (mode_ == Mode::kHead) {
     if (text_bytes_ == 0 && !fault) {
@@ -190,6 +189,23 @@ Status Joiner::finish(const std::optional<std::string>& fault) {
     retry_at_ = 0;
     parse_carried(nothing);
   }
+  add_end_notes(fault);
+  document_.describe(trace_.info, trace_.notes);
+  add_fault_notes();
+  if (trace_.info.autograd_events > 0 && trace_.device.size() == 0 && trace_.calls.size() == 0) {
+    Error e{Error::Code::kUnsupported,
+            "an export of torch.autograd.profiler from before Kineto (PyTorch < 1.8): it links no "
+            "launch to a kernel",
+            path_, "record with torch.profiler.profile and its export_chrome_trace"};
+    e.note_code = "unsupported";
+    return e;
+  }
+  return Ok{};
+}
+
+// How the text ended, where that is not as it should.
+void Joiner::add_end_notes(const std::optional<std::string>& fault) {
+  store::Notes& notes = trace_.notes;
   if (mode_ == Mode::kEvents) {
     notes.add({"truncated", store::Severity::kDataLoss, 1, carry_offset_, trace_.info.events, "",
                "the file ends inside the event array" +
@@ -216,9 +232,6 @@ Status Joiner::finish(const std::optional<std::string>& fault) {
                  "text follows the end of the trace and was not read"});
     }
   }
-  document_.describe(trace_.info, notes);
-  add_fault_notes();
-  return Ok{};
 }
 
 void Joiner::add_fault_notes() {

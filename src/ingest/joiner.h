@@ -40,6 +40,7 @@ class Joiner {
   void continue_from(const Stretch& stretch, const char* end, std::int64_t stop_offset);
   void set_carry(const char* from, const char* to, std::int64_t offset);
   Error no_events(Document::Head head) const;
+  void add_end_notes(const std::optional<std::string>& fault);
   void add_fault_notes();
 
   const std::string path_;

@@ -159,7 +159,10 @@ void RowBuilder::add_complete(const RawEvent& event, std::int64_t byte, Batch& b
   if (kind == Kind::kOther) {
     ++batch.others;
     const std::string_view pid = event.has(Field::kPid) ? event[Field::kPid] : std::string_view{};
-    if (pid == "CPU functions" || pid == "CUDA functions") ++batch.autograd;
+    if (pid == "CPU functions" || pid == "CUDA functions" || pid == "CPU Functions" ||
+        pid == "CUDA Functions") {
+      ++batch.autograd;
+    }
     return;
   }
   if (!event.has(Field::kTs) || !event.has(Field::kDur) || !event.has(Field::kName)) {

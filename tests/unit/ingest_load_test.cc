@@ -192,6 +192,8 @@ TEST(Load, RefusedByName) {
       {"SQLite format 3 and more", "SQLite", Error::Code::kUnsupported},
       {R"({"schema": "1.0.1", "nodes": [{"id": 1}]})", "execution trace",
        Error::Code::kUnsupported},
+      {R"([{"name": "aten::mm", "ph": "X", "ts": 1, "dur": 2, "tid": 1, "pid": "CPU functions", "args": {}}])",
+       "before Kineto", Error::Code::kUnsupported},
       {R"({"model": 1})", "not a trace", Error::Code::kBadInput},
       {"hello", "not a trace", Error::Code::kBadInput},
       {"\xff\xfe{", "UTF-16", Error::Code::kUnsupported},
