@@ -11,8 +11,6 @@
 namespace culprit::verdict {
 namespace {
 
-using known::Owner;
-
 // Every suspect the tool knows. Order decides ties and the list for people.
 constexpr std::array<const Judge*, 3> kJudges{&kWholePoolCast, &kHostLaunch, &kHostSync};
 
@@ -125,6 +123,7 @@ Verdict judge(evidence::Evidence& evidence) {
 
 std::vector<Rule> rules() {
   std::vector<Rule> rules;
+  rules.reserve(kJudges.size());
   for (const Judge* each : kJudges) rules.push_back(each->rule);
   return rules;
 }
