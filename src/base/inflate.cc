@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #if CULPRIT_HAVE_ISAL
 #include <isa-l/igzip_lib.h>
@@ -41,7 +40,7 @@ class Input {
 
  private:
   Inflater::Refill refill_;
-  std::vector<char> buffer_;
+  ReadBuffer buffer_;
   bool ended_ = false, failed_ = false;
 };
 

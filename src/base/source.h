@@ -9,12 +9,31 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
 namespace culprit {
 
 enum class Compression : std::uint8_t { kNone, kGzip, kZstd };
+
+// Memory for the kernel to read into, on a cache-line boundary: where a large vector<char> begins
+// (16 bytes into a page), AMD CPUs with fast short `rep movsb` (Zen 3) copy at a sixth of the speed
+// (measured: 1.7 against 10.7 GB/s).
+class ReadBuffer {
+ public:
+  ReadBuffer() = default;
+  explicit ReadBuffer(std::size_t size) : lines_((size + sizeof(Line) - 1) / sizeof(Line)) {}
+  bool empty() const { return lines_.empty(); }
+  std::size_t size() const { return lines_.size() * sizeof(Line); }  // at least the size asked for
+  char* data() { return reinterpret_cast<char*>(lines_.data()); }
+
+ private:
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  std::vector<Line> lines_;
+};
 
 // One taken block. `size` < the block size only for the last one; 0: the end was reached before.
 struct Block {

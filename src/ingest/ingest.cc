@@ -22,7 +22,7 @@ constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 
 struct Slot {
   ParsedBlock parsed;
-  std::vector<char> buffer;
+  ReadBuffer buffer;
 };
 
 // The block pipeline: each thread takes a free slot, fills it with the next block, parses it, and
@@ -54,7 +54,7 @@ class Loader {
  private:
   void work(RowBuilder& builder) {
     while (Slot* slot = take_slot()) {
-      if (slot->buffer.empty()) slot->buffer.resize(options_.block_size + kPadding + 1);
+      if (slot->buffer.empty()) slot->buffer = ReadBuffer(options_.block_size + kPadding + 1);
       char* text = slot->buffer.data();
       Result<Block> block = source_.next(text);
       if (!block.ok()) return stop(block.error());

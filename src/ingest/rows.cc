@@ -58,6 +58,10 @@ bool begins(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
 // "[1, 2, 3]" to a Dim3; what is missing or no number is 0. Grids fit 31 bits.
 store::Dim3 parse_dim3(std::string_view text) {
   store::Dim3 dims{};
@@ -290,7 +294,7 @@ StringId RowBuilder::frame_name(const RawEvent& event, Batch& batch, std::int64_
   const std::size_t at = name.find(" at 0x");
   if (at == std::string_view::npos) return intern(name, batch, byte);
   std::size_t end = at + 6;
-  while (end < name.size() && std::isxdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
+  while (end < name.size() && is_hex(name[end])) ++end;
   scratch_.assign(name.substr(0, at));
   scratch_.append(name.substr(end));
   return intern(scratch_, batch, byte);
