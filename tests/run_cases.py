@@ -12,7 +12,8 @@ A case is sections that begin with "--- "; lines before the first are its commen
   --- json PATH OP VALUE       a value of the JSON document on stdout: OP is = != < <= > >= or ~ (a regular expression);
                                PATH is like steps.mean_ns, suspects[0].id, budget[owner=cast].share, notes.length
   --- exit N                   the exit status; every case has it
-Every document on stdout is held against the schema as well. The environment is bare: LC_ALL=C, no terminal.
+Every document on stdout is held against the schema as well. The environment is bare: LC_ALL=C, no terminal; Python finds
+tests/lib (kineto.py builds traces).
 """
 import argparse
 import concurrent.futures
@@ -97,7 +98,8 @@ class Case:
                     file = here / title[5:]
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_text(body)
-            environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(here), "LC_ALL": "C", "TERM": "dumb"}
+            environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(here), "LC_ALL": "C", "TERM": "dumb",
+                           "PYTHONPATH": str(pathlib.Path(__file__).resolve().parent / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
             return subprocess.run(["bash", "-c", self.body("run")], cwd=here, env=environment, stdin=subprocess.DEVNULL,
                                   capture_output=True, timeout=TIMEOUT_S, check=False)
 
