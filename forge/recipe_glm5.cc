@@ -518,7 +518,7 @@ Run make_glm5(const Choice& choice) {
                  model.results()};
   run.steps = {step};
   run.pattern = {0};
-  if (choice.has("slow-host")) run.host_scale = 4'900;
+  if (choice.has("slow-host")) run.host_scale = 4'700;
   if (choice.has("straggler")) {
     run.slow_rank = run.world - 1;
     run.slow_scale = 1'150;

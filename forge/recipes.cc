@@ -16,7 +16,7 @@ std::span<const Recipe> recipes() {
              "of one stream",
              {{"whole-pool-cast", "each layer casts the whole KV pool to bf16 before attention"},
               {"slow-host",
-               "host work takes 4.9 times as long: without the casts, launches bound the step"},
+               "host work takes 4.7 times as long: without the casts, launches bound the step"},
               {"straggler",
                "the last rank's kernels take 15 % longer; the others wait in their all-reduces"}},
              {"whole-pool-cast"},

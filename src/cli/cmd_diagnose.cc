@@ -146,6 +146,15 @@ Outcome diagnose(const Settings& settings, Console& console) {
 
   const verdict::Verdict verdict = verdict::judge(evidence);
   answer.verdict = &verdict;
+  if (const std::string& off = evidence.retimer->off(); !off.empty() && !verdict.suspects.empty()) {
+    answer.notes.add({"retiming-off",
+                      store::Severity::kInfo,
+                      1,
+                      {},
+                      {},
+                      "",
+                      "gains are bounds, not retimed steps: " + off});
+  }
   console.stage_done("judge");
 
   const Outcome outcome = deliver(settings, console, answer);

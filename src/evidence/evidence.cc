@@ -103,6 +103,10 @@ Evidence measure(const run::Run& run, Knowledge known) {
     if (kernel.avg_ns > 0 && (fastest == 0 || kernel.avg_ns < fastest)) fastest = kernel.avg_ns;
   }
   for (KernelFigures& kernel : evidence.kernels) rate(run, evidence.peak, fastest, kernel);
+  evidence.retimer = std::make_shared<const Retimer>(run, basis.host);
+  if (evidence.known.tpot_ms) {
+    evidence.host_factor = evidence.retimer->host_factor(*evidence.known.tpot_ms * 1e6);
+  }
   evidence.attributed = measure_attribution(basis, evidence.kernels);
   state_facts(evidence);
   return evidence;

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "evidence/retime.h"
 #include "known/launch_geometry.h"
 #include "known/models.h"
 #include "run/run.h"
@@ -132,6 +134,8 @@ struct Evidence {
   std::vector<KernelFigures> kernels;  // largest ns_per_step first
   std::vector<PoolRead> pool_reads;    // largest first
   Attribution attributed;
+  std::shared_ptr<const Retimer> retimer;  // never null after measure(); may be off
+  double host_factor = 1;  // on the host's time as profiled, so that the step takes --tpot
   std::vector<Fact> facts;
   std::string add(std::string name, double value, std::string unit, std::string how,
                   std::string query);  // returns the id

@@ -178,17 +178,26 @@ bool HostView::unrecorded_graph_between(store::CallRow first, store::CallRow las
   return found != unrecorded_graphs_.end() && *found < to;
 }
 
-Nanos HostView::own_time(store::ThreadId thread, Nanos from, Nanos to) const {
-  // A launch costs microseconds. One that takes far longer than usual waits for room in the queue of
-  // launches (1,024 deep in CUDA); graph launches are long by nature and launch many activities.
+std::span<const store::CallRow> HostView::calls_of(store::ThreadId thread, Nanos from,
+                                                   Nanos to) const {
+  const std::size_t first = first_after(thread, from - 1), last = first_after(thread, to - 1);
+  return {by_thread_.data() + first, last - first};
+}
+
+// A launch costs microseconds. One that takes far longer than usual waits for room in the queue of
+// launches (1,024 deep in CUDA); graph launches are long by nature and launch many activities.
+bool HostView::blocked(store::CallRow call) const {
   constexpr Nanos kBlockedFactor = 50;
+  return launched_[call.index] == 1 &&
+         run_.trace->calls.dur[call.index] > kBlockedFactor * launch_cost_;
+}
+
+Nanos HostView::own_time(store::ThreadId thread, Nanos from, Nanos to) const {
   const auto& calls = run_.trace->calls;
   Nanos waited = 0;
   const auto count = [&](store::CallRow call) {
     const Nanos inside = std::min(end(call), to) - std::max(calls.begin[call.index], from);
-    const bool blocked =
-        launched_[call.index] == 1 && calls.dur[call.index] > kBlockedFactor * launch_cost_;
-    if (waits_[call.index] || blocked) waited += std::max<Nanos>(0, inside);
+    if (waits_[call.index] || blocked(call)) waited += std::max<Nanos>(0, inside);
   };
   if (const store::CallRow running = last_begun(thread, from); running.valid()) count(running);
   const std::size_t stop = rows_of(thread).second;

@@ -2,6 +2,7 @@
 // how fast the thread launches. Built in O(calls) where calls come in time order.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,12 @@ class HostView {
   bool unrecorded_graph_between(store::CallRow first, store::CallRow last) const;
   // Median time from one launch to the next on a thread; 0 with fewer than two launches.
   Nanos launch_spacing() const { return launch_spacing_; }
+  // The calls of `thread` that begin in [from, to), in time order.
+  std::span<const store::CallRow> calls_of(store::ThreadId thread, Nanos from, Nanos to) const;
+  std::size_t threads() const { return starts_.size() - 1; }
+  // A launch that blocked: it took far longer than launches of one activity usually do, because the
+  // launch queue was full.
+  bool blocked(store::CallRow call) const;
   // Part of [from, to) that `thread` had for itself: without calls that wait for the device, and
   // without launches that block because the launch queue is full.
   Nanos own_time(store::ThreadId thread, Nanos from, Nanos to) const;

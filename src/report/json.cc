@@ -405,10 +405,25 @@ void write_unmeasured(JsonWriter& w) {
   w.begin_array("by", kLine);
   w.end();
   w.end();
-  w.begin_object("retiming", kLine);
-  w.null("reproduces_step_within");
-  w.end();
   w.begin_array("ranks", kLine);
+  w.end();
+}
+
+void write_retiming(JsonWriter& w, const Answer& answer) {
+  constexpr int kDigits = 6;
+  const evidence::Retimer* retimer = answer.usable() ? answer.evidence->retimer.get() : nullptr;
+  const bool tells = retimer != nullptr && retimer->steps() > 0;
+  w.begin_object("retiming", kLine);
+  if (tells) {
+    w.number("reproduces_step_within", retimer->error(), kDigits);
+    w.integer("residual_ns", retimer->residual());
+    w.integer("steps", retimer->steps());
+  } else {
+    w.null("reproduces_step_within");
+    w.null("residual_ns");
+    w.integer("steps", 0);
+  }
+  w.text_or_null("off", retimer != nullptr ? retimer->off() : std::string());
   w.end();
 }
 
@@ -449,6 +464,7 @@ std::string render_json(const Answer& answer, std::optional<Table> table) {
   write_kernels(w, answer);
   write_verdict(w, answer);
   write_unmeasured(w);
+  write_retiming(w, answer);
   write_facts(w, answer);
   if (table) write_table_json(w, *table, answer);
   w.end();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "verdict/judges.h"
@@ -68,6 +69,43 @@ std::string bound_after(const evidence::Evidence& evidence, Nanos left,
   return largest == bounds.end() ? std::string() : std::string(largest->first);
 }
 
+Gain bound_gain(const evidence::Evidence& evidence, Nanos exposed, std::span<const Owner> cured) {
+  Gain gain;
+  gain.step_now = gain.high = evidence.steps.mean;
+  gain.low = gain.expected = std::max<Nanos>(0, evidence.steps.mean - exposed);
+  gain.bound_by_after = bound_after(evidence, gain.expected, cured);
+  return gain;
+}
+
+// The window's steps stand for all used ones: its ratio of after to now is taken. Low: the host costs
+// nothing; expected: as the step without a profiler says, where it is known, else as profiled; high:
+// as profiled.
+Gain retimed_gain(const evidence::Evidence& evidence, evidence::Change change) {
+  const evidence::Retimer& retimer = *evidence.retimer;
+  evidence::Change unchanged;
+  unchanged.host = evidence.host_factor;
+  const double now = evidence.known.tpot_ms ? *evidence.known.tpot_ms * 1e6
+                                            : static_cast<double>(evidence.steps.mean);
+  const double per_ns =
+      now / static_cast<double>(std::max<Nanos>(1, retimer.retime(unchanged).step));
+  const auto after = [&](double host) {
+    change.host = host;
+    return retimer.retime(change);
+  };
+  const auto in_all_steps = [&](const evidence::Retimed& retimed) {
+    return static_cast<Nanos>(std::llround(per_ns * static_cast<double>(retimed.step)));
+  };
+  const evidence::Retimed expected = after(evidence.host_factor);
+  Gain gain;
+  gain.method = "retimed";
+  gain.step_now = std::llround(now);
+  gain.expected = std::min(gain.step_now, in_all_steps(expected));
+  gain.low = std::min(gain.expected, in_all_steps(after(0)));
+  gain.high = std::max(gain.expected, in_all_steps(after(1)));
+  gain.bound_by_after = evidence::bound_name(expected.bound);
+  return gain;
+}
+
 }  // namespace
 
 const evidence::BudgetRow* row_of(const evidence::Evidence& evidence, Owner owner) {
@@ -99,11 +137,18 @@ std::string cost_text(const evidence::Evidence& evidence, Nanos ns) {
                      text::percent(share));
 }
 
-Gain bound_gain(const evidence::Evidence& evidence, Nanos exposed, std::span<const Owner> cured) {
-  Gain gain;
-  gain.step_now = gain.high = evidence.steps.mean;
-  gain.low = gain.expected = std::max<Nanos>(0, evidence.steps.mean - exposed);
-  gain.bound_by_after = bound_after(evidence, gain.expected, cured);
+evidence::Change scaled(const evidence::Evidence& evidence, std::span<const run::GroupId> groups,
+                        double scale) {
+  evidence::Change change;
+  change.scale.assign(evidence.run->groups.size(), 1);
+  for (const run::GroupId group : groups) change.scale[group.index] = scale;
+  return change;
+}
+
+Gain gain_of(const evidence::Evidence& evidence, Nanos exposed, const Cure& cure) {
+  Gain gain = evidence.retimer && evidence.retimer->off().empty()
+                  ? retimed_gain(evidence, cure.change)
+                  : bound_gain(evidence, exposed, cure.owners);
   const std::int64_t batch = common_batch(*evidence.run);
   if (batch > 0 && gain.expected > 0) {
     gain.tokens_per_s_after = 1e9 * static_cast<double>(batch) / static_cast<double>(gain.expected);
@@ -111,12 +156,12 @@ Gain bound_gain(const evidence::Evidence& evidence, Nanos exposed, std::span<con
   return gain;
 }
 
-void set_cost(const evidence::Evidence& evidence, std::span<const Owner> cured, Suspect& suspect) {
+void set_cost(const evidence::Evidence& evidence, const Cure& cure, Suspect& suspect) {
   const Nanos step = evidence.steps.mean;
   if (step > 0) {
     suspect.share = static_cast<double>(suspect.exposed_ns_per_step) / static_cast<double>(step);
   }
-  suspect.gain = bound_gain(evidence, suspect.exposed_ns_per_step, cured);
+  suspect.gain = gain_of(evidence, suspect.exposed_ns_per_step, cure);
 }
 
 }  // namespace culprit::verdict

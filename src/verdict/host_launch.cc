@@ -62,8 +62,9 @@ void examine(evidence::Evidence& evidence, Verdict& verdict) {
   suspect.confidence = confidence_of(evidence);
   suspect.claim = claim_text(evidence, launches);
   suspect.ns_per_step = suspect.exposed_ns_per_step = row->ns_per_step;
-  const std::array cured{Owner::kIdleHostLaunch};
-  set_cost(evidence, cured, suspect);
+  Cure graph{{}, {Owner::kIdleHostLaunch}};
+  graph.change.graph = true;
+  set_cost(evidence, graph, suspect);
   suspect.facts = {fact_named(evidence, "idle-host-launch.ns_per_step"),
                    fact_named(evidence, "steps.mean_ns"), fact_named(evidence, "steps.device_busy"),
                    evidence.add("steps.launches", launches, "1",

@@ -24,6 +24,7 @@ struct Waits {
 
 Waits find_waits(const evidence::Evidence& evidence) {
   const run::Run& run = *evidence.run;
+  Waits waits;
   std::map<store::StringId, Nanos> idle_by_api;
   std::vector<store::CallRow> calls;
   for (const evidence::Gap& gap : evidence.gaps) {
@@ -31,7 +32,6 @@ Waits find_waits(const evidence::Evidence& evidence) {
     idle_by_api[run.trace->calls.name[gap.call.index]] += gap.end - gap.begin;
     if (calls.empty() || calls.back() != gap.call) calls.push_back(gap.call);
   }
-  Waits waits;
   Nanos most = 0;
   for (const auto& [api, idle] : idle_by_api) {
     if (idle > most) waits.api = api, most = idle;
@@ -67,8 +67,9 @@ void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdic
   suspect.exposed_ns_per_step = row.ns_per_step;
   suspect.ns_per_step = std::max(row.ns_per_step, evidence.steps.host_wait_ns);
   if (waits.source) suspect.where.push_back(*waits.source);
-  const std::array cured{Owner::kIdleHostSync};
-  set_cost(evidence, cured, suspect);
+  Cure no_waits{{}, {Owner::kIdleHostSync}};
+  no_waits.change.no_waits = true;
+  set_cost(evidence, no_waits, suspect);
   suspect.facts = {fact_named(evidence, "idle-host-sync.ns_per_step"),
                    fact_named(evidence, "steps.mean_ns"), state_wait(evidence)};
   suspect.disproved_if =

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "verdict/verdict.h"
 
@@ -19,13 +20,19 @@ extern const Judge kWholePoolCast;  // whole_pool_cast.cc
 extern const Judge kHostLaunch;     // host_launch.cc
 extern const Judge kHostSync;       // host_sync.cc
 
-// The step without `exposed`: a bound, and what bounds the step then. `cured`: owners whose time is
-// gone after the fix and cannot bound it any more.
-Gain bound_gain(const evidence::Evidence& evidence, Nanos exposed,
-                std::span<const known::Owner> cured);
+// What a fix changes: in the graph of the step; and, for the bound where that cannot be retimed, the
+// owners whose time is gone and cannot bound the step any more.
+struct Cure {
+  evidence::Change change;
+  std::vector<known::Owner> owners;
+};
+// The kernels of these groups take `scale` of their time; at 0 they and their launches are gone.
+evidence::Change scaled(const evidence::Evidence& evidence, std::span<const run::GroupId> groups,
+                        double scale);
+// The step after the cure: retimed, or else the step without `exposed` as a bound.
+Gain gain_of(const evidence::Evidence& evidence, Nanos exposed, const Cure& cure);
 // Fills share and gain from exposed_ns_per_step.
-void set_cost(const evidence::Evidence& evidence, std::span<const known::Owner> cured,
-              Suspect& suspect);
+void set_cost(const evidence::Evidence& evidence, const Cure& cure, Suspect& suspect);
 
 const evidence::BudgetRow* row_of(const evidence::Evidence& evidence, known::Owner owner);
 Nanos time_of(const evidence::Evidence& evidence, known::Owner owner);  // 0 without a row

@@ -178,8 +178,7 @@ Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<Tenso
   suspect.exposed_ns_per_step = evidence::exposed_ns_per_step(*evidence.run, groups);
   suspect.confidence = confidence_of(evidence, read, table);
   suspect.claim = claim_text(evidence, read);
-  const std::array cured{Owner::kCast};
-  set_cost(evidence, cured, suspect);
+  set_cost(evidence, {scaled(evidence, groups, 0), {Owner::kCast}}, suspect);
   suspect.tensor = TensorMatch{"kv_pool", read.shape, {}, read.elements, read.match};
   const Dtype source = evidence.kernels[read.kernels.front()].dtype_in;
   if (source != Dtype::kUnknown) suspect.tensor->dtype = known::dtype_name(source);

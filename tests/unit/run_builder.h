@@ -17,6 +17,7 @@ class RunBuilder {
   RunBuilder() {
     run_.kind = run::StepKind::kDecode;
     run_.how = run::StepsHow::kMarked;
+    stream_ = thread("stream 7");
   }
 
   store::ThreadId thread(std::string_view tid) {
@@ -81,7 +82,8 @@ class RunBuilder {
 
   // Ids of activities are places in order of begin: they are known after build().
   void kernel(run::GroupId group, Nanos begin, Nanos dur, store::CallRow call = {},
-              store::OpRow op = {}, bool in_graph = false, std::int64_t bytes = -1) {
+              store::OpRow op = {}, bool in_graph = false, std::int64_t bytes = -1,
+              store::ThreadId stream = {}) {
     run::Activity activity;
     activity.begin = begin;
     activity.end = begin + dur;
@@ -93,6 +95,7 @@ class RunBuilder {
     trace_.device.begin.push_back(begin);
     trace_.device.dur.push_back(dur);
     trace_.device.bytes.push_back(bytes);
+    trace_.device.thread.push_back(stream.valid() ? stream : stream_);
     run_.activities.push_back(activity);
   }
 
@@ -141,6 +144,7 @@ class RunBuilder {
 
   store::Trace trace_;
   run::Run run_;
+  store::ThreadId stream_;  // of kernels that name none
 };
 
 }  // namespace culprit

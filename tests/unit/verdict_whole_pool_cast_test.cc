@@ -67,13 +67,13 @@ TEST_F(WholePoolCast, IsCertainWithRecordedShapes) {
   EXPECT_FALSE(suspect.disproved_if.empty());
 }
 
-TEST_F(WholePoolCast, GainIsABoundBetweenRemovalAndNothing) {
+TEST_F(WholePoolCast, GainIsTheRetimedStep) {
   const Suspect suspect = judged(PoolCase{}).suspects.at(0);
   EXPECT_EQ(suspect.gain.step_now, kStep);
   EXPECT_EQ(suspect.gain.low, kStep - kCasts);
   EXPECT_EQ(suspect.gain.expected, kStep - kCasts);
-  EXPECT_EQ(suspect.gain.high, kStep);
-  EXPECT_EQ(suspect.gain.method, "bound");
+  EXPECT_EQ(suspect.gain.high, kStep - kCasts);
+  EXPECT_EQ(suspect.gain.method, "retimed");
   EXPECT_NEAR(suspect.gain.tokens_per_s_after, 1e9 / (kStep - kCasts), 1e-6);
   EXPECT_EQ(suspect.gain.bound_by_after, "gpu");
 }
