@@ -77,8 +77,10 @@ Outcome deliver(const Settings& settings, Console& console, const report::Answer
     if (!written.ok()) return console.fail(written.error());
   }
   if (!answer.usable()) return Outcome::kAnswered;
-  return console.answer(table ? report::render_table(answer, *table, console.text_options())
-                              : report::render_text(answer, console.text_options()));
+  const report::TextOptions options = console.text_options();
+  return console.answer(table            ? report::render_table(answer, *table, options)
+                        : answer.what_if ? report::render_what_if(answer, options)
+                                         : report::render_text(answer, options));
 }
 
 // No verdict: the reason on stderr, and the document if one was asked for.
@@ -89,6 +91,8 @@ Outcome refuse(const Settings& settings, Console& console, report::Answer& answe
     return outcome;
   }
   answer.run = nullptr;
+  answer.evidence = nullptr;
+  answer.verdict = nullptr;
   answer.failure = error;
   deliver(settings, console, answer);
   return outcome;
@@ -156,6 +160,15 @@ Outcome diagnose(const Settings& settings, Console& console) {
                       "gains are bounds, not retimed steps: " + off});
   }
   console.stage_done("judge");
+
+  std::optional<verdict::WhatIfAnswer> what_if;
+  if (settings.command->id == CommandId::kWhatIf) {
+    Result<verdict::WhatIfAnswer> retimed = verdict::what_if(
+        evidence, verdict, {settings.remove, settings.scale, settings.graph, settings.no_sync});
+    if (!retimed.ok()) return refuse(settings, console, answer, retimed.error());
+    what_if = *std::move(retimed);
+    answer.what_if = &*what_if;
+  }
 
   const Outcome outcome = deliver(settings, console, answer);
   console.stage_done("render");

@@ -42,6 +42,13 @@ constexpr Command kCommands[] = {
      "Idle times of the device inside the steps that count, longest first, each with its owner: "
      "the host launched late, waited, worked, or stood still.",
      "culprit gaps rank0.trace.json.gz --all", kToTables},
+    {kWhatIf, "whatif", "TRACE", "the step run again with a change, and what bounds it then",
+     "Runs the step's graph of launches, streams and waits again with what you change: a suspect "
+     "or "
+     "kernels gone (--remove), kernels faster or slower (--scale), one launch per step (--graph), "
+     "no "
+     "waits of the host (--no-sync). Changes add up. Names are regular expressions.",
+     "culprit whatif rank0.trace.json.gz --remove whole-pool-cast --scale nccl=0.5", kToWhatIf},
     {kList, "list", "suspects|gpus|models|formats|notes", "what culprit knows",
      "suspects: what it looks for; gpus and models: the tables behind --gpu and --model; formats: "
      "what it reads, and what to do about the rest; notes: every code of a data-quality note.",
@@ -54,7 +61,6 @@ constexpr Command kCommands[] = {
     {kLater, "comm", "", "", "", "", 0},
     {kLater, "memory", "", "", "", "", 0},
     {kLater, "explain", "", "", "", "", 0},
-    {kLater, "whatif", "", "", "", "", 0},
     {kLater, "floor", "", "", "", "", 0},
     {kLater, "compare", "", "", "", "", 0},
     {kLater, "sql", "", "", "", "", 0},

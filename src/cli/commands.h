@@ -9,11 +9,11 @@
 
 namespace culprit::cli {
 
-enum class CommandId : std::uint8_t { kDiagnose, kTable, kList, kForge, kHelp, kLater };
+enum class CommandId : std::uint8_t { kDiagnose, kTable, kWhatIf, kList, kForge, kHelp, kLater };
 
 // Which commands a flag applies to.
-inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4;
-inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables;
+inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8;
+inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf;
 inline constexpr unsigned kToAll = kToAnalysis | kToList;
 
 struct Command {

@@ -50,6 +50,15 @@ bool set_steps(Settings& settings, std::string_view text) {
   return true;
 }
 
+bool add_scale(Settings& settings, std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0) return false;
+  const auto factor = number<double>(text.substr(equals + 1));
+  if (!factor || !std::isfinite(*factor) || *factor < 0) return false;
+  settings.scale.emplace_back(text.substr(0, equals), *factor);
+  return true;
+}
+
 bool set_threads(Settings& settings, std::string_view text) {
   constexpr int kMostThreads = 1024;
   const auto n = number<int>(text);
@@ -132,6 +141,24 @@ constexpr Flag kFlags[] = {
     {"steps", "", kValue, "A..B", "use these steps only, both ends included",
      "Indices of `culprit steps`, from 0, over steps of the main kind. Outliers among them count.",
      "two indices: --steps 5..24", kToAnalysis, set_steps},
+    {"remove", "", kValue, "WHAT", "whatif: without this suspect, or the kernels that match",
+     "An id of the verdict (whole-pool-cast) or a regular expression over kernel names. The "
+     "launches "
+     "go with the kernels. May be repeated.",
+     "a suspect's id or a regular expression", kToWhatIf,
+     [](Settings& s, std::string_view v) {
+       s.remove.emplace_back(v);
+       return !v.empty();
+     }},
+    {"scale", "", kValue, "REGEX=F", "whatif: kernels that match take F of their time",
+     "0.5 is twice as fast, 2 half as fast. May be repeated.",
+     "a regular expression, =, and a factor", kToWhatIf, add_scale},
+    {"graph", "", kNothing, "", "whatif: one launch per step instead of one per kernel",
+     "Host work between the launches of a step is gone as well.", "", kToWhatIf,
+     [](Settings& s, std::string_view) { return s.graph = true; }},
+    {"no-sync", "", kNothing, "", "whatif: the host never waits for the device",
+     "As with overlap scheduling: what waits for room in the launch queue still does.", "",
+     kToWhatIf, [](Settings& s, std::string_view) { return s.no_sync = true; }},
     {"all", "", kNothing, "", "every row, every note, every suspect",
      "Lifts the limit of one screen, and of 20 rows in tables.", "", kToAnalysis,
      [](Settings& s, std::string_view) { return s.all = true; }},

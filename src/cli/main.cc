@@ -70,6 +70,7 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
   switch (settings.command->id) {
     case CommandId::kDiagnose:
     case CommandId::kTable:
+    case CommandId::kWhatIf:
       std::signal(SIGINT, leave_at_once);
       return diagnose(settings, console);
     case CommandId::kList:

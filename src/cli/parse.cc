@@ -150,13 +150,20 @@ class Parser {
     }
     const Status words = check_words();
     if (!words.ok()) return words.error();
+    const bool changes = !settings_.remove.empty() || !settings_.scale.empty() || settings_.graph ||
+                         settings_.no_sync;
+    if (settings_.command->id == CommandId::kWhatIf && !changes) {
+      return usage("nothing to change", "--remove WHAT, --scale REGEX=F, --graph or --no-sync");
+    }
     return settings_;
   }
 
   Status check_words() const {
     const CommandId id = settings_.command->id;
     const std::size_t count = settings_.words.size();
-    if (id != CommandId::kDiagnose && id != CommandId::kTable) return Ok{};
+    const bool reads_a_trace =
+        id == CommandId::kDiagnose || id == CommandId::kTable || id == CommandId::kWhatIf;
+    if (!reads_a_trace) return Ok{};
     if (count == 0) {
       return usage("no trace given", fmt::format("culprit {} TRACE", settings_.command->name));
     }

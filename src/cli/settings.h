@@ -34,6 +34,10 @@ struct Settings {
   std::optional<double> tpot_ms;
   std::optional<std::pair<std::int64_t, std::int64_t>> steps;  // inclusive
 
+  std::vector<std::string> remove;                    // suspects or kernels
+  std::vector<std::pair<std::string, double>> scale;  // kernels, factor
+  bool graph = false, no_sync = false;
+
   bool all = false, strict = false, quiet = false, verbose = false;
   int threads = 0;  // 0: all cores
   term::ColorWhen color = term::ColorWhen::kAuto;

@@ -96,7 +96,8 @@ class Pass {
     after(node.before, timing_.end, node.gap, By::kBefore);
     after(node.trigger, timing_.begin, node.latency, By::kTrigger);
     after(node.other, timing_.end, node.behind_other, By::kOther);
-    end_ = begin_ + (factor == 1 ? node.cost : std::llround(static_cast<double>(node.cost) * factor));
+    end_ =
+        begin_ + (factor == 1 ? node.cost : std::llround(static_cast<double>(node.cost) * factor));
   }
 
   const RetimeGraph& graph_;
@@ -126,9 +127,8 @@ std::pair<std::uint32_t, Nanos> step_back(const Node& node, By by, const Timing&
     case By::kOther:
       return {node.other, timing.end[node.other]};
     case By::kTrigger:
-      return node.kind == Node::Kind::kWait
-                 ? std::pair{node.trigger, timing.end[node.trigger]}
-                 : std::pair{node.trigger, timing.begin[node.trigger]};
+      return node.kind == Node::Kind::kWait ? std::pair{node.trigger, timing.end[node.trigger]}
+                                            : std::pair{node.trigger, timing.begin[node.trigger]};
     case By::kAnchor:
       break;
   }

@@ -27,10 +27,10 @@ std::string_view bound_name(Bound);  // "gpu", "communication", "host-launch", "
 
 // A change of the run; as it stands, none.
 struct Change {
-  std::vector<double> scale;     // by kernel group: factor on its time; 0 takes its launch away too
-  double host = 1;               // factor on the host's own time
-  bool graph = false;            // one launch per step instead of one per kernel
-  bool no_waits = false;         // calls that wait for the device return at once
+  std::vector<double> scale;  // by kernel group: factor on its time; 0 takes its launch away too
+  double host = 1;            // factor on the host's own time
+  bool graph = false;         // one launch per step instead of one per kernel
+  bool no_waits = false;      // calls that wait for the device return at once
 };
 
 struct Retimed {

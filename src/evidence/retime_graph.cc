@@ -13,8 +13,9 @@ using Node = RetimeNode;
 constexpr Nanos kMostSkew = 1'000'000;
 // What scatters: a kernel that begins this shortly after what it waited for is explained.
 constexpr Nanos kTolerance = 2'000;
-constexpr Nanos kUsualLatency = 6'000, kMostLatency = 1'000'000;  // launch to kernel on an idle device
-constexpr Nanos kMostGap = 10'000;  // between kernels of one stream that were both queued
+constexpr Nanos kUsualLatency = 6'000,
+                kMostLatency = 1'000'000;  // launch to kernel on an idle device
+constexpr Nanos kMostGap = 10'000;         // between kernels of one stream that were both queued
 constexpr double kLeastLinked = 0.9;
 
 Nanos median(std::vector<Nanos>& values) {
@@ -105,8 +106,7 @@ class Builder {
     begin_ = run_.steps[window_.first].first;
     end_ = run_.steps[window_.last].last;
     const auto count = static_cast<std::int64_t>(run_.activities.size());
-    graph_.to_end =
-        end_ >= count || activity(end_).begin != run_.steps[window_.last].end;
+    graph_.to_end = end_ >= count || activity(end_).begin != run_.steps[window_.last].end;
     if (!graph_.to_end) ++end_;
   }
 
@@ -133,8 +133,8 @@ class Builder {
       const store::CallRow call = activity(i).call;
       if (!call.valid()) continue;
       const Nanos at = trace_.calls.begin[call.index];
-      const auto [found, is_new] = threads.try_emplace(trace_.calls.thread[call.index],
-                                                       store::Span{at, at + 1});
+      const auto [found, is_new] =
+          threads.try_emplace(trace_.calls.thread[call.index], store::Span{at, at + 1});
       found->second.begin = std::min(found->second.begin, at);
       found->second.end = std::max(found->second.end, at + 1);
     }
@@ -189,7 +189,8 @@ class Builder {
     node_of_activity_.assign(static_cast<std::size_t>(end_ - begin_), Node::kNone);
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      if (node.kind == Node::Kind::kActivity) node_of_activity_[static_cast<std::size_t>(node.row - begin_)] = i;
+      if (node.kind == Node::Kind::kActivity)
+        node_of_activity_[static_cast<std::size_t>(node.row - begin_)] = i;
     }
   }
 
@@ -259,13 +260,12 @@ class Builder {
 
   // What a wait waited for: of the activities that had ended when it returned, the last.
   std::uint32_t awaited(Node& wait) const {
-    const auto after = std::upper_bound(
-        by_end_.begin(), by_end_.end(), wait.end,
-        [&](Nanos t, std::uint32_t i) { return t < graph_.nodes[i].end; });
+    const auto after =
+        std::upper_bound(by_end_.begin(), by_end_.end(), wait.end,
+                         [&](Nanos t, std::uint32_t i) { return t < graph_.nodes[i].end; });
     const Nanos issued = graph_.nodes[wait.before].end;
     const std::uint32_t found = after == by_end_.begin() ? Node::kNone : *(after - 1);
-    const Nanos ready =
-        found == Node::kNone ? issued : std::max(issued, graph_.nodes[found].end);
+    const Nanos ready = found == Node::kNone ? issued : std::max(issued, graph_.nodes[found].end);
     wait.cost = wait.end - ready;
     return found;
   }
@@ -286,8 +286,8 @@ class Builder {
       for (const auto& [thread, nodes] : range) {
         for (std::uint32_t i = nodes.first + 1; i <= nodes.second; ++i) {
           Node& node = graph_.nodes[i];
-          node.folded |= node.kind == Node::Kind::kCall &&
-                         trace_.calls.thread[node.row].index == thread;
+          node.folded |=
+              node.kind == Node::Kind::kCall && trace_.calls.thread[node.row].index == thread;
         }
       }
     }
@@ -297,8 +297,8 @@ class Builder {
   bool queued(const Node& node, Nanos free) const {
     if (node.trigger == Node::kNone) return true;
     const Node& call = graph_.nodes[node.trigger];
-    const bool inside_graph = node.before != Node::kNone &&
-                              graph_.nodes[node.before].trigger == node.trigger;
+    const bool inside_graph =
+        node.before != Node::kNone && graph_.nodes[node.before].trigger == node.trigger;
     return inside_graph || call.begin + kUsualLatency + kTolerance <= free;
   }
 
@@ -319,8 +319,9 @@ class Builder {
       if (node.trigger == Node::kNone) continue;
       const Node& call = graph_.nodes[node.trigger];
       const Nanos delay = node.begin - call.begin;
-      const bool idle = node.before != Node::kNone ? !queued(node, free) && call.begin >= free - kTolerance
-                                                   : idle_at(node, call.begin);
+      const bool idle = node.before != Node::kNone
+                            ? !queued(node, free) && call.begin >= free - kTolerance
+                            : idle_at(node, call.begin);
       if (idle && delay <= kMostLatency) {
         latency.add(trace_.calls.name[call.row].index, delay);
       }
@@ -344,9 +345,9 @@ class Builder {
 
   // The first activity of a stream in the window, where its launch does not explain when it began.
   void anchor(Node& node) {
-    const Nanos launched =
-        node.trigger == Node::kNone ? node.begin - kTolerance
-                                    : graph_.nodes[node.trigger].begin + node.latency;
+    const Nanos launched = node.trigger == Node::kNone
+                               ? node.begin - kTolerance
+                               : graph_.nodes[node.trigger].begin + node.latency;
     node.anchored = node.trigger == Node::kNone || node.begin > launched + kTolerance;
     if (!node.anchored || node.row == begin_) return;
     const Nanos busy_until = busy_until_[static_cast<std::size_t>(node.row - begin_)];
@@ -362,9 +363,9 @@ class Builder {
       ready = std::max(ready, graph_.nodes[node.trigger].begin + node.latency);
     }
     if (node.begin <= ready + kTolerance) return;
-    const auto after = std::upper_bound(
-        by_end_.begin(), by_end_.end(), node.begin,
-        [&](Nanos t, std::uint32_t i) { return t < graph_.nodes[i].end; });
+    const auto after =
+        std::upper_bound(by_end_.begin(), by_end_.end(), node.begin,
+                         [&](Nanos t, std::uint32_t i) { return t < graph_.nodes[i].end; });
     const std::uint32_t found = after == by_end_.begin() ? Node::kNone : *(after - 1);
     if (found != Node::kNone && found < index && found != node.before &&
         graph_.nodes[found].end > ready && node.begin - graph_.nodes[found].end <= kMostGap) {
@@ -381,8 +382,7 @@ class Builder {
     const Nanos start = graph_.nodes[node_of_activity_.front()].begin;
     std::size_t first = window_.first;
     const auto queued_at_start = [&](std::size_t step) {
-      const std::uint32_t call =
-          graph_.nodes[node_of(run_.steps[step].first)].trigger;
+      const std::uint32_t call = graph_.nodes[node_of(run_.steps[step].first)].trigger;
       return call != Node::kNone && graph_.nodes[call].begin < start;
     };
     while (first < window_.last && queued_at_start(first)) ++first;
@@ -404,10 +404,10 @@ class Builder {
   const store::Trace& trace_;
   RetimeGraph& graph_;
   Window window_;
-  std::int64_t begin_ = 0, end_ = 0;  // activities
-  Nanos skew_ = 0;                    // added to device times
+  std::int64_t begin_ = 0, end_ = 0;             // activities
+  Nanos skew_ = 0;                               // added to device times
   std::vector<std::uint32_t> node_of_activity_;  // by activity - begin_
-  std::vector<Nanos> busy_until_;  // by activity - begin_: the latest end before it
+  std::vector<Nanos> busy_until_;                // by activity - begin_: the latest end before it
   std::vector<std::uint32_t> by_end_;            // activities' nodes in order of their ends
 };
 

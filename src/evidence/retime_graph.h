@@ -21,23 +21,25 @@ struct RetimeNode {
     kWait,  // the rest of a waiting call: ends `cost` behind `trigger`
   };
   Kind kind = Kind::kCall;
-  bool comm = false;    // an activity that moves data between ranks
+  bool comm = false;        // an activity that moves data between ranks
   bool full_queue = false;  // a wait for room in the queue of launches
-  bool folded = false;  // a call that a graph of the step would save
-  bool anchored = false;  // begins no earlier than recorded: what it waited for is not in the window
-  std::uint32_t row = 0;            // index of the activity, or row of the call
-  std::uint32_t group = 0;          // of an activity
-  std::uint32_t before = kNone;     // the node in front on the same stream or thread
-  std::uint32_t trigger = kNone;    // an activity's call (counts from its begin); what a wait waits for
-  std::uint32_t other = kNone;      // an activity of another stream that must have ended
-  std::uint32_t launches = kNone;   // a call's only activity
-  Nanos gap = 0;                    // behind the end of `before`
-  Nanos gap_of_op = 0;              // of a call's gap: work of the operator around its activity
-  Nanos gap_of_last_op = 0;         // ... and work of the operator around that of `before`
-  Nanos latency = 0;                // behind the begin of `trigger`
-  Nanos behind_other = 0;           // behind the end of `other`
-  Nanos cost = 0;                   // own duration
-  Nanos begin = 0, end = 0;         // as recorded, device times on the host's clock
+  bool folded = false;      // a call that a graph of the step would save
+  bool anchored =
+      false;  // begins no earlier than recorded: what it waited for is not in the window
+  std::uint32_t row = 0;         // index of the activity, or row of the call
+  std::uint32_t group = 0;       // of an activity
+  std::uint32_t before = kNone;  // the node in front on the same stream or thread
+  std::uint32_t trigger =
+      kNone;                    // an activity's call (counts from its begin); what a wait waits for
+  std::uint32_t other = kNone;  // an activity of another stream that must have ended
+  std::uint32_t launches = kNone;  // a call's only activity
+  Nanos gap = 0;                   // behind the end of `before`
+  Nanos gap_of_op = 0;             // of a call's gap: work of the operator around its activity
+  Nanos gap_of_last_op = 0;        // ... and work of the operator around that of `before`
+  Nanos latency = 0;               // behind the begin of `trigger`
+  Nanos behind_other = 0;          // behind the end of `other`
+  Nanos cost = 0;                  // own duration
+  Nanos begin = 0, end = 0;        // as recorded, device times on the host's clock
 };
 
 struct RetimeGraph {
@@ -45,8 +47,8 @@ struct RetimeGraph {
   std::uint32_t first = 0, last = 0;  // activities whose begins bound the window's steps
   bool to_end = false;                // the window lasts to the end of `last`
   std::int64_t steps = 0;
-  Nanos recorded = 0;                 // length of the window
-  Nanos residual = 0;                 // in the window
+  Nanos recorded = 0;  // length of the window
+  Nanos residual = 0;  // in the window
 };
 
 // Empty text: the graph was built. Else why there is none.

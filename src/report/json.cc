@@ -427,6 +427,23 @@ void write_retiming(JsonWriter& w, const Answer& answer) {
   w.end();
 }
 
+void write_path(JsonWriter& w, std::string_view key, const evidence::Retimed& retimed) {
+  w.begin_object(key, kLine);
+  for (std::size_t i = 0; i < evidence::kBounds; ++i) {
+    w.integer(evidence::bound_name(static_cast<evidence::Bound>(i)), retimed.path[i]);
+  }
+  w.end();
+}
+
+void write_what_if(JsonWriter& w, const verdict::WhatIfAnswer& what_if) {
+  w.begin_object("whatif", kBlock);
+  texts(w, "changes", what_if.changes);
+  write_gain(w, what_if.gain);
+  write_path(w, "critical_path_ns_now", what_if.now);
+  write_path(w, "critical_path_ns_after", what_if.after);
+  w.end();
+}
+
 void write_facts(JsonWriter& w, const Answer& answer) {
   w.begin_array("facts", kBlock);
   if (answer.usable()) {
@@ -466,6 +483,7 @@ std::string render_json(const Answer& answer, std::optional<Table> table) {
   write_unmeasured(w);
   write_retiming(w, answer);
   write_facts(w, answer);
+  if (answer.what_if != nullptr) write_what_if(w, *answer.what_if);
   if (table) write_table_json(w, *table, answer);
   w.end();
   return w.take();

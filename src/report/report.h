@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "verdict/verdict.h"
+#include "verdict/what_if.h"
 
 namespace culprit::report {
 
@@ -21,6 +22,7 @@ struct Answer {
   const run::Run* run = nullptr;
   const evidence::Evidence* evidence = nullptr;
   const verdict::Verdict* verdict = nullptr;
+  const verdict::WhatIfAnswer* what_if = nullptr;  // of the command whatif
   std::optional<Error> failure = {};
   bool usable() const { return run != nullptr && evidence != nullptr && verdict != nullptr; }
 };
@@ -36,6 +38,9 @@ struct TextOptions {
 
 // The one-screen verdict: at most 40 lines unless `all`; every line at most `width` columns.
 std::string render_text(const Answer& answer, const TextOptions& options);
+
+// The answer of the command whatif: what changes, the step before and after, what bounds it.
+std::string render_what_if(const Answer& answer, const TextOptions& options);
 
 // One table of the commands steps, budget, kernels, layers, ops, sources, gaps. The longest rows
 // first, 20 unless `all`. Empty where the answer is not usable.

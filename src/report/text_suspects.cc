@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "report/page.h"
@@ -92,6 +93,22 @@ std::string bound_text(std::string_view bound) {
   return std::string(bound);
 }
 
+// How far the host's time, which a profiler inflates, moves a retimed step; nothing where it hardly
+// does.
+std::string range_text(const Page& page, const verdict::Gain& gain) {
+  constexpr double kNotable = 0.02;
+  const auto differs = [&](Nanos other) {
+    return std::abs(static_cast<double>(other - gain.expected)) >
+           kNotable * static_cast<double>(gain.expected);
+  };
+  std::string out;
+  if (differs(gain.low)) out += page.duration(gain.low) + " with a host that costs nothing";
+  if (differs(gain.high)) {
+    out += (out.empty() ? "" : ", ") + page.duration(gain.high) + " with the host as profiled";
+  }
+  return out.empty() ? out : " (" + out + ")";
+}
+
 Ink ink_of(verdict::Standing standing) {
   if (standing == verdict::Standing::kCulprit) return Ink::kRed;
   return standing == verdict::Standing::kContributor ? Ink::kYellow : Ink::kPlain;
@@ -129,12 +146,11 @@ void add_suspect(Page& page, const Answer& answer, std::size_t index) {
 std::string gain_text(const Page& page, const verdict::Gain& gain) {
   if (gain.step_now <= 0) return {};
   const Nanos saved = gain.step_now - gain.expected;
-  std::string out =
-      gain.method == "bound"
-          ? fmt::format("at most {} per step (bound): ", page.duration(saved))
-          : fmt::format("{} per step ({}, {} to {} after): ", page.duration(saved), gain.method,
-                        page.duration(gain.low), page.duration(gain.high));
-  out += fmt::format("{} → {}", page.duration(gain.step_now), page.duration(gain.expected));
+  const bool bound = gain.method == "bound";
+  std::string out = fmt::format("{}{} per step{}: {} → {}", bound ? "at most " : "",
+                                page.duration(saved), bound ? " (bound)" : "",
+                                page.duration(gain.step_now), page.duration(gain.expected));
+  if (!bound) out += range_text(page, gain);
   if (gain.tokens_per_s_after > 0) {
     out += fmt::format(", {} tokens/s", text::number(gain.tokens_per_s_after));
   }

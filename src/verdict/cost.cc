@@ -161,6 +161,7 @@ void set_cost(const evidence::Evidence& evidence, const Cure& cure, Suspect& sus
   if (step > 0) {
     suspect.share = static_cast<double>(suspect.exposed_ns_per_step) / static_cast<double>(step);
   }
+  suspect.change = cure.change;
   suspect.gain = gain_of(evidence, suspect.exposed_ns_per_step, cure);
 }
 

@@ -47,6 +47,7 @@ struct Suspect {
   std::string disproved_if;
   std::string fix;
   std::vector<std::string> alternatives;
+  evidence::Change change;  // what the fix changes in the step's graph
   Gain gain;
 };
 

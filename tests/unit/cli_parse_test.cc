@@ -47,7 +47,7 @@ TEST(Flags, EveryOneOfThisVersionIsInTheHelp) {
     EXPECT_TRUE(holds(long_help, name)) << name;
   }
   for (const std::string& name : command_names()) EXPECT_TRUE(holds(short_help, name)) << name;
-  EXPECT_FALSE(holds(long_help, "whatif"));
+  EXPECT_FALSE(holds(long_help, "compare"));
   EXPECT_FALSE(holds(long_help, "--html"));
 }
 
@@ -168,8 +168,8 @@ TEST(Parse, RightValuesAreTaken) {
 }
 
 TEST(Parse, WhatComesLaterIsRefusedByName) {
-  for (const char* command : {"comm", "memory", "explain", "whatif", "floor", "compare", "sql",
-                              "slice", "capture", "fleet", "mcp", "lab"}) {
+  for (const char* command : {"comm", "memory", "explain", "floor", "compare", "sql", "slice",
+                              "capture", "fleet", "mcp", "lab"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
   for (const char* flag : {"--html", "--markdown", "--mapping", "--redact"}) {

@@ -18,8 +18,8 @@ constexpr Nanos kLatency = 6'000, kGap = 1'000, kCallCost = 4'000, kReturn = 3'0
 struct Item {
   enum What { kLaunch, kWait } what = kLaunch;
   std::size_t group = 0;
-  Nanos work = 0;      // of the host in front of the call
-  Nanos dur = 0;       // of the kernel
+  Nanos work = 0;  // of the host in front of the call
+  Nanos dur = 0;   // of the kernel
   int stream = 0;
   bool after_other = false;  // waits for the last kernel of the other stream
 };
@@ -30,7 +30,8 @@ struct Machine {
   std::vector<Item> step;
   int steps = 8;
   double host = 1;
-  std::vector<double> scale;  // by group; 0 removes kernel and launch call, not the work in front of it
+  std::vector<double>
+      scale;  // by group; 0 removes kernel and launch call, not the work in front of it
   bool waits = true;
 
   // Runs the program; the run, and in `mean` the mean of its steps but the first and the last.
@@ -39,8 +40,8 @@ struct Machine {
     const std::array streams{builder.thread("stream 13"), builder.thread("stream 14")};
     std::vector<run::GroupId> groups;
     for (std::size_t g = 0; g < scale.size(); ++g) {
-      groups.push_back(builder.group(g == 1 ? "ncclAllReduce" : "gemm",
-                                     g == 1 ? Owner::kComm : Owner::kGemm));
+      groups.push_back(
+          builder.group(g == 1 ? "ncclAllReduce" : "gemm", g == 1 ? Owner::kComm : Owner::kGemm));
     }
     Nanos now = 0;
     std::array<Nanos, 2> free{};
