@@ -93,6 +93,7 @@ Evidence measure(const run::Run& run, Knowledge known) {
   evidence.steps = measure_steps(basis);
   evidence.peak = find_peak(run);
   evidence.gaps = measure_gaps(basis);
+  evidence.outliers = find_outliers(basis, evidence.steps.median);
   evidence.budget = measure_budget(basis, evidence.gaps, basis.mean);
   const Members members(run);
   evidence.kernels = measure_kernels(basis, members, measure_exposed(basis));

@@ -111,6 +111,15 @@ struct PoolRead {
   bool attention_seen = false;      // any attention kernel was recognised
 };
 
+// A step far longer than the others: it does not count in the means, and has a cause of its own.
+struct Outlier {
+  run::StepIndex step = -1;
+  Nanos excess = 0;     // above the median of the used steps
+  std::string cause;    // "gc", "compile", "allocator", "unknown"
+  std::string because;  // the name that tells: a Python frame or a call; empty: nothing does
+  std::optional<run::Source> source;
+};
+
 struct Attribution {
   double op = 0, source = 0, step = 0, layer = 0;
 };  // shares of device time
@@ -133,6 +142,7 @@ struct Evidence {
   std::vector<Gap> gaps;  // of the used steps, in time order
   std::vector<KernelFigures> kernels;  // largest ns_per_step first
   std::vector<PoolRead> pool_reads;    // largest first
+  std::vector<Outlier> outliers;       // in time order
   Attribution attributed;
   std::shared_ptr<const Retimer> retimer;  // never null after measure(); may be off
   double host_factor = 1;  // on the host's time as profiled, so that the step takes --tpot

@@ -35,6 +35,9 @@ std::vector<Gap> measure_gaps(const Basis& basis);
 // Sets kIdleStall on the gaps of `gaps` in which nothing at all happened on the host.
 void find_stalls(const Basis& basis, std::vector<Gap>& gaps);
 
+// Outlier steps and what filled their excess.
+std::vector<Outlier> find_outliers(const Basis& basis, Nanos median);
+
 // Rows sum to `mean` exactly: largest remainder, ties to the earlier owner.
 std::vector<BudgetRow> measure_budget(const Basis& basis, const std::vector<Gap>& gaps, Nanos mean);
 

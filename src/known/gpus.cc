@@ -69,6 +69,7 @@ std::vector<Row> read_rows(const Csv& csv) {
     row.gpu.sms = static_cast<int>(csv.integer(i, "sm_or_cu_count").value_or(0));
     row.gpu.memory_gb = csv.number(i, "memory_gb").value_or(0);
     row.gpu.peak_gbps = csv.number(i, "memory_bandwidth_gb_per_s").value_or(0);
+    row.gpu.link_gbps = csv.number(i, "link_gb_per_s_per_direction").value_or(0);
     row.gpu.half_tflops = csv.number(i, "half_dense_tflops").value_or(0);
     row.gpu.fp8_tflops = csv.number(i, "fp8_dense_tflops").value_or(0);
     row.gpu.fp4_tflops = csv.number(i, "fp4_dense_tflops").value_or(0);

@@ -19,6 +19,7 @@ struct Gpu {
   int sms = 0;             // SMs or compute units; 0 unknown
   double memory_gb = 0;    // nominal
   double peak_gbps = 0;    // memory bandwidth, 1e9 B/s; 0 unknown
+  double link_gbps = 0;    // NVLink or xGMI, one direction, 1e9 B/s; 0 = none or unknown
   double half_tflops = 0;  // dense; 0 = none or unknown
   double fp8_tflops = 0;
   double fp4_tflops = 0;

@@ -113,7 +113,14 @@ void write_model(JsonWriter& w, const Answer& answer) {
   w.end();
 }
 
-void write_step_lists(JsonWriter& w, const run::Run& run) {
+std::string_view cause_of(const Answer& answer, const run::Step* step) {
+  for (const evidence::Outlier& outlier : answer.evidence->outliers) {
+    if (&answer.run->steps[static_cast<std::size_t>(outlier.step)] == step) return outlier.cause;
+  }
+  return "unknown";
+}
+
+void write_step_lists(JsonWriter& w, const Answer& answer, const run::Run& run) {
   const std::vector<const run::Step*> steps = main_steps(run);
   w.begin_array("excluded", kLine);
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -148,7 +155,7 @@ void write_step_lists(JsonWriter& w, const run::Run& run) {
     w.begin_object({}, kLine);
     w.integer("index", static_cast<std::int64_t>(i));
     w.integer("ns", steps[i]->length());
-    w.text("cause", "unknown");
+    w.text("cause", cause_of(answer, steps[i]));
     w.end();
   }
   w.end();
@@ -174,7 +181,7 @@ void write_steps(JsonWriter& w, const Answer& answer) {
   w.integer("tokens", usable ? answer.evidence->steps.tokens : std::nullopt);
   w.text_or_null("tokens_how", usable ? answer.evidence->steps.tokens_how : std::string());
   const run::Run none;
-  write_step_lists(w, usable ? *answer.run : none);
+  write_step_lists(w, answer, usable ? *answer.run : none);
   w.end();
 }
 
@@ -349,6 +356,7 @@ void write_suspect(JsonWriter& w, const Answer& answer, std::size_t index) {
   w.text("id", suspect.id);
   w.integer("rank", static_cast<std::int64_t>(index) + 1);
   w.text("verdict", verdict::standing_name(suspect.standing));
+  if (!suspect.cause.empty()) w.text("cause", suspect.cause);
   w.text("confidence", verdict::confidence_name(suspect.confidence));
   w.text("claim", suspect.claim);
   w.integer("ns_per_step", suspect.ns_per_step);

@@ -32,9 +32,8 @@ std::string render_what_if(const Answer& answer, const TextOptions& options) {
   page.labelled("gain", gain_text(page, what_if.gain));
   page.labelled("now", "critical path: " + path_text(page, what_if.now));
   page.labelled("then", "critical path: " + path_text(page, what_if.after));
-  page.labelled("check",
-                fmt::format("without a change the {} retimed steps come out {} off", retimer.steps(),
-                            text::percent(retimer.error())));
+  page.labelled("check", fmt::format("without a change the {} retimed steps come out {} off",
+                                     retimer.steps(), text::percent(retimer.error())));
   return page.take();
 }
 

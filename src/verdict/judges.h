@@ -19,6 +19,14 @@ struct Judge {
 extern const Judge kWholePoolCast;  // whole_pool_cast.cc
 extern const Judge kHostLaunch;     // host_launch.cc
 extern const Judge kHostSync;       // host_sync.cc
+extern const Judge kExposedComm;    // comm.cc
+extern const Judge kCommLatency;    // comm.cc
+extern const Judge kLowOccupancy;   // occupancy.cc
+extern const Judge kSingleBlock;    // occupancy.cc
+extern const Judge kLayoutCopy;     // layout_copy.cc
+extern const Judge kWeightDequant;  // weight_dequant.cc
+extern const Judge kPrefill;        // prefill_interference.cc
+extern const Judge kStepStall;      // step_stall.cc
 
 // What a fix changes: in the graph of the step; and, for the bound where that cannot be retimed, the
 // owners whose time is gone and cannot bound the step any more.
@@ -33,6 +41,15 @@ evidence::Change scaled(const evidence::Evidence& evidence, std::span<const run:
 Gain gain_of(const evidence::Evidence& evidence, Nanos exposed, const Cure& cure);
 // Fills share and gain from exposed_ns_per_step.
 void set_cost(const evidence::Evidence& evidence, const Cure& cure, Suspect& suspect);
+
+// A suspect that is these kernels (indices into Evidence::kernels): their time, what of it is exposed,
+// the lines they come from, the facts about each.
+Suspect accuse_kernels(evidence::Evidence& evidence, std::string_view id,
+                       std::span<const std::size_t> kernels);
+std::vector<run::GroupId> groups_of(const evidence::Evidence& evidence,
+                                    std::span<const std::size_t> kernels);
+// How often per layer that many calls a step are; 0 where it is no whole number or layers are unknown.
+std::int64_t times_per_layer(const evidence::Evidence& evidence, double calls_per_step);
 
 const evidence::BudgetRow* row_of(const evidence::Evidence& evidence, known::Owner owner);
 Nanos time_of(const evidence::Evidence& evidence, known::Owner owner);  // 0 without a row

@@ -12,7 +12,9 @@ namespace culprit::verdict {
 namespace {
 
 // Every suspect the tool knows. Order decides ties and the list for people.
-constexpr std::array<const Judge*, 3> kJudges{&kWholePoolCast, &kHostLaunch, &kHostSync};
+constexpr std::array<const Judge*, 11> kJudges{
+    &kWholePoolCast, &kWeightDequant, &kLayoutCopy, &kLowOccupancy, &kSingleBlock, &kCommLatency,
+    &kExposedComm,   &kHostLaunch,    &kHostSync,   &kPrefill,      &kStepStall};
 
 constexpr double kCulpritShare = 1.0 / 3;
 constexpr Nanos kCulpritLead = 2;  // times the next suspect

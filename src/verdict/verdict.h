@@ -36,6 +36,7 @@ struct Suspect {
   std::string id;  // "whole-pool-cast"
   Standing standing = Standing::kMinor;
   Confidence confidence = Confidence::kPossible;
+  std::string cause;  // of a step-stall: "gc", "compile", "allocator", "unknown"; else empty
   std::string claim;
   Nanos ns_per_step = 0, exposed_ns_per_step = 0;
   double share = 0;                  // exposed / step

@@ -12,10 +12,10 @@
 namespace culprit::verdict {
 
 struct WhatIf {
-  std::vector<std::string> remove;                     // suspect ids, or expressions over kernel names
+  std::vector<std::string> remove;  // suspect ids, or expressions over kernel names
   std::vector<std::pair<std::string, double>> scale;  // expression, factor on the kernels' time
-  bool graph = false;                                  // one launch per step
-  bool no_sync = false;                                // calls that wait for the device return at once
+  bool graph = false;                                 // one launch per step
+  bool no_sync = false;  // calls that wait for the device return at once
   bool empty() const { return remove.empty() && scale.empty() && !graph && !no_sync; }
 };
 

@@ -95,6 +95,7 @@ class RunBuilder {
     trace_.device.begin.push_back(begin);
     trace_.device.dur.push_back(dur);
     trace_.device.bytes.push_back(bytes);
+    trace_.device.collective.push_back(0);
     trace_.device.thread.push_back(stream.valid() ? stream : stream_);
     run_.activities.push_back(activity);
   }
