@@ -26,8 +26,8 @@ constexpr double kMuchSlower = 1.5;
 // All communication of a step.
 struct Traffic {
   std::vector<std::size_t> kernels;
-  double calls = 0;          // per step
-  Nanos time = 0, exposed = 0;  // per step
+  double calls = 0;               // per step
+  Nanos time = 0, exposed = 0;    // per step
   std::optional<double> message;  // bytes of a call, mean; unknown where one call lacks them
   std::int64_t ranks = 0;         // of the largest group; 0: unknown
   Nanos average() const { return calls > 0 ? std::llround(static_cast<double>(time) / calls) : 0; }
@@ -105,10 +105,9 @@ bool worth_it(const Evidence& evidence, const Traffic& traffic) {
 }
 
 void state_messages(Evidence& evidence, const Traffic& traffic, Suspect& suspect) {
-  suspect.facts.push_back(evidence.add("comm.exposed_ns_per_step",
-                                       static_cast<double>(traffic.exposed), "ns",
-                                       "time per step in which only communication ran",
-                                       own_query("comm.exposed_ns_per_step")));
+  suspect.facts.push_back(evidence.add(
+      "comm.exposed_ns_per_step", static_cast<double>(traffic.exposed), "ns",
+      "time per step in which only communication ran", own_query("comm.exposed_ns_per_step")));
   if (!traffic.message) return;
   suspect.facts.push_back(evidence.add("comm.bytes_per_call", *traffic.message, "byte",
                                        "elements x bytes of the recorded collectives, mean",
@@ -119,18 +118,22 @@ void accuse_latency(Evidence& evidence, const Traffic& traffic, Nanos fast, Verd
   Suspect suspect = accuse_kernels(evidence, "comm-latency", traffic.kernels);
   suspect.confidence = traffic.message ? Confidence::kLikely : Confidence::kPossible;
   suspect.claim = fmt::format(
-      "{} small collectives a step, {} each and nothing hides them ({}): the way costs, not the data",
+      "{} small collectives a step, {} each and nothing hides them ({}): the way costs, not the "
+      "data",
       text::count(std::llround(traffic.calls)), text::duration(traffic.average(), true),
       message_text(traffic));
   const double faster = static_cast<double>(fast) / static_cast<double>(traffic.average());
-  set_cost(evidence, {scaled(evidence, groups_of(evidence, traffic.kernels), faster), {Owner::kComm}},
+  set_cost(evidence,
+           {scaled(evidence, groups_of(evidence, traffic.kernels), faster), {Owner::kComm}},
            suspect);
   state_messages(evidence, traffic, suspect);
   suspect.disproved_if =
-      "the calls are as short as their fastest in some steps (then a late rank is waited for), or the "
+      "the calls are as short as their fastest in some steps (then a late rank is waited for), or "
+      "the "
       "time follows the batch";
   suspect.fix = fmt::format(
-      "a one-shot all-reduce over peer memory (custom all-reduce, symmetric memory), about {} a call",
+      "a one-shot all-reduce over peer memory (custom all-reduce, symmetric memory), about {} a "
+      "call",
       text::duration(fast, true));
   suspect.alternatives = {
       "SGLang: leave out --disable-custom-all-reduce; --enable-symm-mem where the driver has it",
@@ -142,7 +145,8 @@ void accuse_latency(Evidence& evidence, const Traffic& traffic, Nanos fast, Verd
 void examine_latency(Evidence& evidence, Verdict& verdict) {
   const Traffic traffic = find_traffic(evidence);
   const Nanos fast = reachable(evidence, traffic);
-  const bool slow = static_cast<double>(traffic.average()) > kMuchSlower * static_cast<double>(fast);
+  const bool slow =
+      static_cast<double>(traffic.average()) > kMuchSlower * static_cast<double>(fast);
   if (worth_it(evidence, traffic) && is_small(traffic) && slow) {
     accuse_latency(evidence, traffic, fast, verdict);
   }
@@ -150,10 +154,10 @@ void examine_latency(Evidence& evidence, Verdict& verdict) {
 
 void examine_exposed(Evidence& evidence, Verdict& verdict) {
   const Traffic traffic = find_traffic(evidence);
-  if (!worth_it(evidence, traffic) || is_small(traffic)) return;
+  // Without sizes a long call may be nothing but waiting for a late rank.
+  if (!worth_it(evidence, traffic) || !traffic.message || is_small(traffic)) return;
   Suspect suspect = accuse_kernels(evidence, "exposed-comm", traffic.kernels);
-  // Waiting for a late rank looks the same from one rank alone.
-  suspect.confidence = traffic.message ? Confidence::kLikely : Confidence::kPossible;
+  suspect.confidence = Confidence::kLikely;  // one rank alone cannot tell transfer from waiting
   suspect.claim = fmt::format("Communication that no compute hides: {} calls a step, {} each ({})",
                               text::count(std::llround(traffic.calls)),
                               text::duration(traffic.average(), true), message_text(traffic));
@@ -170,10 +174,10 @@ void examine_exposed(Evidence& evidence, Verdict& verdict) {
 
 }  // namespace
 
-const Judge kExposedComm{{"exposed-comm", "communication kernels in whose time nothing else runs",
-                          "kernel names; sizes of the collectives make it likely",
-                          "other ranks came late: then it is waiting"},
-                         examine_exposed};
+const Judge kExposedComm{
+    {"exposed-comm", "communication kernels in whose time nothing else runs",
+     "kernel names and the sizes of the collectives", "other ranks came late: then it is waiting"},
+    examine_exposed};
 const Judge kCommLatency{
     {"comm-latency", "many exposed collectives of small messages, each far above 6 us",
      "kernel names; sizes of the collectives make it likely", "the time follows the message size"},

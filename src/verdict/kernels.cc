@@ -23,9 +23,8 @@ Suspect accuse_kernels(evidence::Evidence& evidence, std::string_view id,
     const evidence::KernelFigures& kernel = evidence.kernels[index];
     suspect.kernels.push_back(index);
     suspect.ns_per_step += kernel.ns_per_step;
-    const bool new_place =
-        kernel.source && std::find(suspect.where.begin(), suspect.where.end(), *kernel.source) ==
-                             suspect.where.end();
+    const bool new_place = kernel.source && std::find(suspect.where.begin(), suspect.where.end(),
+                                                      *kernel.source) == suspect.where.end();
     if (new_place) suspect.where.push_back(*kernel.source);
     const evidence::KernelFacts stated = evidence::state_kernel(evidence, index);
     for (const std::string& fact : {stated.calls, stated.time, stated.average, stated.exposed,

@@ -20,9 +20,8 @@ constexpr double kLeastShare = 0.005;
 
 // The operator that made the copy, where it is one that copies for the layout alone; else empty.
 std::string_view layout_op(const Evidence& evidence, const KernelFigures& kernel) {
-  constexpr std::array<std::string_view, 5> kForLayout{"aten::flatten", "aten::reshape",
-                                                       "aten::contiguous", "aten::clone",
-                                                       "aten::repeat"};
+  constexpr std::array<std::string_view, 5> kForLayout{
+      "aten::flatten", "aten::reshape", "aten::contiguous", "aten::clone", "aten::repeat"};
   for (const store::StringId op : kernel.op_chain) {  // outermost first
     const std::string_view name = evidence.run->trace->strings.or_empty(op);
     if (std::find(kForLayout.begin(), kForLayout.end(), name) != kForLayout.end()) return name;
@@ -54,25 +53,29 @@ void examine(Evidence& evidence, Verdict& verdict) {
   if (copies.empty() || share < kLeastShare) return;
   Suspect suspect = accuse_kernels(evidence, "layout-copy", copies);
   const KernelFigures& largest = evidence.kernels[copies.front()];
-  suspect.confidence = op.empty() ? Confidence::kPossible
-                                  : largest.dims.empty() ? Confidence::kLikely : Confidence::kCertain;
-  suspect.claim = fmt::format(
-      "{}: a copy that changes only the layout, {} times in each of {} layers, {} each",
-      op.empty() ? std::string("A copy kernel within one type") : std::string(op),
-      text::number(calls / static_cast<double>(*evidence.run->layers.count)),
-      *evidence.run->layers.count, text::duration(largest.avg_ns, true));
+  suspect.confidence = op.empty()             ? Confidence::kPossible
+                       : largest.dims.empty() ? Confidence::kLikely
+                                              : Confidence::kCertain;
+  suspect.claim =
+      fmt::format("{}: a copy that changes only the layout, {} times in each of {} layers, {} each",
+                  op.empty() ? std::string("A copy kernel within one type") : std::string(op),
+                  text::number(calls / static_cast<double>(*evidence.run->layers.count)),
+                  *evidence.run->layers.count, text::duration(largest.avg_ns, true));
   set_cost(evidence, {scaled(evidence, groups_of(evidence, copies), 0), {Owner::kCopy}}, suspect);
   suspect.disproved_if = "the tensor is contiguous already: then the copy was asked for by name";
-  suspect.fix = "let the kernel behind it take strides, or write the result in the layout it is read in";
-  suspect.alternatives = {"fold the transpose into the GEMM's output layout",
-                          "view() in place of reshape() fails where a copy would be made: find the place"};
+  suspect.fix =
+      "let the kernel behind it take strides, or write the result in the layout it is read in";
+  suspect.alternatives = {
+      "fold the transpose into the GEMM's output layout",
+      "view() in place of reshape() fails where a copy would be made: find the place"};
   verdict.suspects.push_back(std::move(suspect));
 }
 
 }  // namespace
 
 const Judge kLayoutCopy{
-    {"layout-copy", "a copy within one type, per layer, under flatten, reshape, contiguous or clone",
+    {"layout-copy",
+     "a copy within one type, per layer, under flatten, reshape, contiguous or clone",
      "kernel names and layers; operators make it likely, shapes certain",
      "the copy was asked for by name"},
     examine};

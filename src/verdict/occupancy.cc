@@ -18,8 +18,8 @@ using known::Owner;
 
 constexpr double kLeastShare = 0.03;
 constexpr double kNearRoof = 0.6;
-constexpr double kFewBlocks = 0.6;      // of the multiprocessors
-constexpr Nanos kLongKernel = 15'000;   // shorter ones are bound by latency anyway
+constexpr double kFewBlocks = 0.6;     // of the multiprocessors
+constexpr Nanos kLongKernel = 15'000;  // shorter ones are bound by latency anyway
 
 std::int64_t blocks_of(const run::Group& group) {
   std::int64_t blocks = 1;
@@ -34,11 +34,12 @@ std::optional<double> live_bytes(const Evidence& evidence, Owner kind) {
     return std::nullopt;
   }
   const std::int64_t row = known::kv_row_elements(*known.model, known.deployment);
-  const known::Dtype type = known.deployment.kv_dtype.value_or(
-      known.model->kv_dtype.value_or(known.model->weight_dtype));
+  const known::Dtype type =
+      known.deployment.kv_dtype.value_or(known.model->kv_dtype.value_or(known.model->weight_dtype));
   const int tensors = known.model->is_mla() ? 1 : 2;
   if (row <= 0 || known::bits(type) == 0) return std::nullopt;
-  return static_cast<double>(*known.deployment.active_tokens * row * tensors) * known::bits(type) / 8;
+  return static_cast<double>(*known.deployment.active_tokens * row * tensors) * known::bits(type) /
+         8;
 }
 
 struct Starved {
@@ -57,9 +58,9 @@ std::optional<Starved> look_at(const Evidence& evidence, std::size_t index) {
                                : evidence.run->properties.sms;
   const std::int64_t blocks = blocks_of(group);
   // Communication takes few blocks by design.
-  const bool suspicious = group.device_kind == store::DeviceKind::kKernel && sms > 0 && blocks > 0 &&
-                          !known::is_comm(group.kind) && kernel.share >= kLeastShare &&
-                          kernel.avg_ns >= kLongKernel &&
+  const bool suspicious = group.device_kind == store::DeviceKind::kKernel && sms > 0 &&
+                          blocks > 0 && !known::is_comm(group.kind) &&
+                          kernel.share >= kLeastShare && kernel.avg_ns >= kLongKernel &&
                           static_cast<double>(blocks) < kFewBlocks * static_cast<double>(sms);
   if (!suspicious) return std::nullopt;
   Starved starved{index, blocks, sms, live_bytes(evidence, group.kind), 0, {}};
@@ -84,13 +85,12 @@ void accuse(Evidence& evidence, const Starved& starved, Verdict& verdict) {
   Suspect suspect =
       accuse_kernels(evidence, starved.blocks == 1 ? "single-block" : "low-occupancy", kernels);
   suspect.confidence = starved.of_roof ? Confidence::kCertain : Confidence::kLikely;
-  suspect.claim = fmt::format("{} runs {} {} on {} multiprocessors, {} a call{}",
-                              attention ? "Attention" : group.info.short_name,
-                              text::count(starved.blocks), starved.blocks == 1 ? "block" : "blocks",
-                              starved.sms, text::duration(kernel.avg_ns, true),
-                              starved.of_roof ? fmt::format(": {} of the memory roof",
-                                                            text::percent(*starved.of_roof))
-                                              : "");
+  suspect.claim = fmt::format(
+      "{} runs {} {} on {} multiprocessors, {} a call{}",
+      attention ? "Attention" : group.info.short_name, text::count(starved.blocks),
+      starved.blocks == 1 ? "block" : "blocks", starved.sms, text::duration(kernel.avg_ns, true),
+      starved.of_roof ? fmt::format(": {} of the memory roof", text::percent(*starved.of_roof))
+                      : "");
   set_cost(evidence, {scaled(evidence, groups_of(evidence, kernels), starved.faster), {}}, suspect);
   suspect.facts.push_back(evidence.add(
       "occupancy.blocks", static_cast<double>(starved.blocks), "block", "grid x * y * z",
@@ -101,8 +101,9 @@ void accuse(Evidence& evidence, const Starved& starved, Verdict& verdict) {
                                          own_query("occupancy.of_roof")));
   }
   suspect.disproved_if = "the time stays the same with twice the blocks";
-  suspect.fix = attention ? "more KV splits, so that one long request fills the device"
-                          : "spread the work over more blocks (split the reduction, more rows a launch)";
+  suspect.fix = attention
+                    ? "more KV splits, so that one long request fills the device"
+                    : "spread the work over more blocks (split the reduction, more rows a launch)";
   if (attention) {
     suspect.alternatives = {
         "SGLang: --triton-attention-num-kv-splits, or another --attention-backend",

@@ -54,11 +54,13 @@ void examine(Evidence& evidence, Verdict& verdict) {
   if (share < kLeastShare) return;
   Suspect suspect;
   suspect.id = "prefill-interference";
-  suspect.confidence = run.how == run::StepsHow::kMarked ? Confidence::kCertain : Confidence::kPossible;
+  suspect.confidence =
+      run.how == run::StepsHow::kMarked ? Confidence::kCertain : Confidence::kPossible;
   suspect.ns_per_step = suspect.exposed_ns_per_step = found.prefill / found.decodes;
   suspect.share = share;
   suspect.claim = fmt::format(
-      "{} prefill steps run between {} decode steps: {} of {}; a token then takes {} where the median "
+      "{} prefill steps run between {} decode steps: {} of {}; a token then takes {} where the "
+      "median "
       "is {}",
       found.prefills, found.decodes, text::duration(found.prefill, true),
       text::duration(found.prefill + found.decode, true),
@@ -74,9 +76,10 @@ void examine(Evidence& evidence, Verdict& verdict) {
                    own_query("prefill.worst_inter_token_ns"))};
   suspect.disproved_if = "the tail of the time between tokens stays without new requests";
   suspect.fix = "smaller prefill chunks, so that each delays the running requests less";
-  suspect.alternatives = {"SGLang: --chunked-prefill-size, --enable-mixed-chunk; vLLM: "
-                          "--max-num-batched-tokens",
-                          "prefill on other GPUs than decode (disaggregation)"};
+  suspect.alternatives = {
+      "SGLang: --chunked-prefill-size, --enable-mixed-chunk; vLLM: "
+      "--max-num-batched-tokens",
+      "prefill on other GPUs than decode (disaggregation)"};
   suspect.gain.step_now = suspect.gain.high = evidence.steps.mean + suspect.exposed_ns_per_step;
   suspect.gain.low = suspect.gain.expected = evidence.steps.mean;
   verdict.suspects.push_back(std::move(suspect));
@@ -84,9 +87,9 @@ void examine(Evidence& evidence, Verdict& verdict) {
 
 }  // namespace
 
-const Judge kPrefill{{"prefill-interference", "prefill steps between decode steps",
-                      "step marks that tell prefill from decode",
-                      "the tail stays without new requests"},
-                     examine};
+const Judge kPrefill{
+    {"prefill-interference", "prefill steps between decode steps",
+     "step marks that tell prefill from decode", "the tail stays without new requests"},
+    examine};
 
 }  // namespace culprit::verdict

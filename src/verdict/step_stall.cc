@@ -16,11 +16,13 @@ using evidence::Outlier;
 
 std::string fix_of(const std::string& cause) {
   if (cause == "compile") {
-    return "compile before serving: warm up with every batch size and length, mark varying sizes as "
+    return "compile before serving: warm up with every batch size and length, mark varying sizes "
+           "as "
            "dynamic";
   }
   if (cause == "gc") return "freeze what start-up made (gc.freeze) and collect between requests";
-  if (cause == "allocator") return "allocate before serving; keep the caching allocator from trimming";
+  if (cause == "allocator")
+    return "allocate before serving; keep the caching allocator from trimming";
   return "look at what else runs on the host then: garbage collection, the system, another process";
 }
 
@@ -62,7 +64,8 @@ void examine(Evidence& evidence, Verdict& verdict) {
                    "culprit TRACE --json | jq '.steps.outliers | length'")};
   suspect.disproved_if = "the stall is gone in a recording that starts after a longer warm-up";
   suspect.fix = fix_of(worst->cause);
-  const Nanos all = evidence.steps.mean * evidence.steps.used + excess + count * evidence.steps.median;
+  const Nanos all =
+      evidence.steps.mean * evidence.steps.used + excess + count * evidence.steps.median;
   suspect.share = all > 0 ? static_cast<double>(excess) / static_cast<double>(all) : 0;
   // The means leave these steps out: a fix changes the tail, not the mean step.
   suspect.gain.step_now = suspect.gain.high = evidence.steps.mean + suspect.exposed_ns_per_step;
@@ -72,9 +75,9 @@ void examine(Evidence& evidence, Verdict& verdict) {
 
 }  // namespace
 
-const Judge kStepStall{{"step-stall", "steps far longer than the median, with the device idle",
-                        "several steps; Python frames or calls name the cause",
-                        "it is gone after a longer warm-up"},
-                       examine};
+const Judge kStepStall{
+    {"step-stall", "steps far longer than the median, with the device idle",
+     "several steps; Python frames or calls name the cause", "it is gone after a longer warm-up"},
+    examine};
 
 }  // namespace culprit::verdict

@@ -40,9 +40,8 @@ std::optional<known::Tensor> weight_of(const Evidence& evidence, const KernelFig
 bool dims_of_a_weight(const Evidence& evidence, const KernelFigures& kernel) {
   if (kernel.dims.size() < 2 || kernel.dims.size() > 3) return false;
   const std::int64_t tokens = evidence.steps.tokens.value_or(0);
-  return std::all_of(kernel.dims.begin(), kernel.dims.end(), [&](std::int64_t extent) {
-    return extent >= 64 && extent != tokens;
-  });
+  return std::all_of(kernel.dims.begin(), kernel.dims.end(),
+                     [&](std::int64_t extent) { return extent >= 64 && extent != tokens; });
 }
 
 struct Found {
@@ -57,10 +56,11 @@ Found find_dequants(const Evidence& evidence) {
   for (std::size_t i = 0; i < evidence.kernels.size(); ++i) {
     const KernelFigures& kernel = evidence.kernels[i];
     const run::Group& group = evidence.run->groups[kernel.group.index];
-    const bool pool = std::any_of(
-        evidence.pool_reads.begin(), evidence.pool_reads.end(), [&](const evidence::PoolRead& read) {
-          return std::find(read.kernels.begin(), read.kernels.end(), i) != read.kernels.end();
-        });
+    const bool pool = std::any_of(evidence.pool_reads.begin(), evidence.pool_reads.end(),
+                                  [&](const evidence::PoolRead& read) {
+                                    return std::find(read.kernels.begin(), read.kernels.end(), i) !=
+                                           read.kernels.end();
+                                  });
     if (pool || times_per_layer(evidence, kernel.calls_per_step) == 0) continue;
     const bool matrix = group.kind == Owner::kGemm || group.kind == Owner::kMoeGemm ||
                         group.kind == Owner::kAttention;
@@ -69,7 +69,8 @@ Found find_dequants(const Evidence& evidence) {
     const bool widens = (group.kind == Owner::kCast || group.info.casts) &&
                         (narrow || kernel.dtype_in == known::Dtype::kUnknown);
     const bool shaped = dims_of_a_weight(evidence, kernel);
-    std::optional<known::Tensor> weight = named || widens ? weight_of(evidence, kernel) : std::nullopt;
+    std::optional<known::Tensor> weight =
+        named || widens ? weight_of(evidence, kernel) : std::nullopt;
     if (!named && !(widens && (weight || (narrow && shaped)))) continue;
     found.kernels.push_back(i);
     found.calls += kernel.calls_per_step;
@@ -95,26 +96,29 @@ void examine(Evidence& evidence, Verdict& verdict) {
                                      : Confidence::kPossible;
   const KernelFigures& largest = evidence.kernels[found.kernels.front()];
   suspect.claim = fmt::format(
-      "Weights are unpacked to 16 bits before each use: {} calls a step, {} each{}; their size does "
+      "Weights are unpacked to 16 bits before each use: {} calls a step, {} each{}; their size "
+      "does "
       "not follow the batch",
       text::count(std::llround(found.calls)), text::duration(largest.avg_ns, true),
       found.weight ? fmt::format(" ({}, {} elements)", found.weight->name,
                                  text::count(found.weight->elements))
                    : "");
   if (found.weight) {
-    suspect.tensor = TensorMatch{found.weight->name, found.weight->shape,
-                                 std::string(known::dtype_name(found.weight->dtype)),
-                                 found.weight->elements,
-                                 largest.elements_exact ? "exact" : "within-launch-rounding"};
+    suspect.tensor =
+        TensorMatch{found.weight->name, found.weight->shape,
+                    std::string(known::dtype_name(found.weight->dtype)), found.weight->elements,
+                    largest.elements_exact ? "exact" : "within-launch-rounding"};
   }
-  set_cost(evidence,
-           {scaled(evidence, groups_of(evidence, found.kernels), 0), {Owner::kQuantize, Owner::kCast}},
-           suspect);
+  set_cost(
+      evidence,
+      {scaled(evidence, groups_of(evidence, found.kernels), 0), {Owner::kQuantize, Owner::kCast}},
+      suspect);
   suspect.disproved_if = "the kernel's time follows the batch: then it converts activations";
   suspect.fix = "a matrix kernel that reads the packed weights itself (Marlin, CUTLASS FP4 or FP8)";
   suspect.alternatives = {
       "unpack once at load, where the memory allows it: the GEMM then reads 16-bit weights",
-      "SGLang and vLLM: --quantization with a native kernel for this GPU (check the log for a fallback)"};
+      "SGLang and vLLM: --quantization with a native kernel for this GPU (check the log for a "
+      "fallback)"};
   verdict.suspects.push_back(std::move(suspect));
 }
 
@@ -122,7 +126,8 @@ void examine(Evidence& evidence, Verdict& verdict) {
 
 const Judge kWeightDequant{
     {"weight-dequant", "a kernel per layer that unpacks weights to 16 bits before a GEMM",
-     "a telling kernel name, or a cast with shapes or --model", "the kernel's time follows the batch"},
+     "a telling kernel name, or a cast with shapes or --model",
+     "the kernel's time follows the batch"},
     examine};
 
 }  // namespace culprit::verdict
