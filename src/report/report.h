@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/text.h"
+#include "evidence/ranks.h"
 #include "verdict/verdict.h"
 
 namespace culprit::report {
@@ -21,6 +22,7 @@ struct Answer {
   const run::Run* run = nullptr;
   const evidence::Evidence* evidence = nullptr;
   const verdict::Verdict* verdict = nullptr;
+  evidence::Ranks ranks = {};  // where the input holds several
   std::optional<Error> failure = {};
   bool usable() const { return run != nullptr && evidence != nullptr && verdict != nullptr; }
 };

@@ -91,14 +91,16 @@ class GroupIndex {
 
 }  // namespace
 
-void collect_activities(Run& run) {
+void collect_activities(Run& run, const Links& links) {
   const store::Trace& trace = *run.trace;
   const auto& table = trace.device;
   RowList rows;
   rows.reserve(table.size());
   std::int64_t out_of_range = 0;
   for (std::size_t row = 0; row < table.size(); ++row) {
-    if (table.device[row] != run.device || trace.threads[table.thread[row].index].rank != run.rank)
+    if (table.device[row] != run.device ||
+        trace.threads[table.thread[row].index].rank != run.rank ||
+        process_of(trace, links, store::DeviceRow(row)) != run.process)
       continue;
     if (table.begin[row] < -kLongest || table.begin[row] > kLongest)
       ++out_of_range;

@@ -24,7 +24,7 @@ Launches count_launches(const Run& run, const Links& links) {
     const Api api = links.api_of(trace, CallRow{call});
     if (api == Api::kBeginCapture || api == Api::kEndCapture || api == Api::kInstantiate)
       found.capturing = true;
-    if (api != Api::kKernelLaunch || !of_rank(run, CallRow{call})) continue;
+    if (api != Api::kKernelLaunch || !of_run(run, CallRow{call})) continue;
     ++found.all;
     found.without += links.has_activity[call] == 0 ? 1 : 0;
     found.lost += links.lost[call];
@@ -42,11 +42,14 @@ std::string missing_text(std::int64_t missing, const Launches& found) {
                      counted(found.all, "launch", "launches"));
 }
 
+std::string share_text(std::int64_t part, std::int64_t all) {
+  return fmt::format("{:.3g} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
+
 // "steps 0-2, 5": the steps in which launches lack their kernel.
-std::string missing_where(const Run& run, const Links& links) {
+std::string missing_where(const std::vector<std::int64_t>& missing) {
   std::string where;
   StepIndex from = -1, to = -1;
-  const std::vector<std::int64_t> missing = missing_by_step(run, links);
   for (std::size_t s = 0; s <= missing.size(); ++s) {
     if (s < missing.size() && missing[s] > 0) {
       if (from < 0) from = static_cast<StepIndex>(s);
@@ -79,32 +82,51 @@ bool launched_before_recording(const Run& run) {
   return linked > 0;
 }
 
-void note_unlaunched(Run& run) {
+// Kernels of which several launches could be the own one are no such case.
+std::int64_t unlaunched(const Run& run, const Links& links) {
+  std::int64_t unclear = 0;
+  for (const Activity& a : run.activities)
+    if (!links.unclear.empty() && links.unclear[a.row.index] != 0 &&
+        run.trace->device.kind[a.row.index] == store::DeviceKind::kKernel)
+      ++unclear;
+  return run.kernels_without_launch - unclear;
+}
+
+void note_unlaunched(Run& run, std::int64_t count) {
   std::int64_t kernels = 0;
   for (const Group& g : run.groups)
     kernels += g.device_kind == store::DeviceKind::kKernel ? g.activities : 0;
   const bool before = launched_before_recording(run);
-  add_note(run, "launches-missing", before ? Severity::kInfo : Severity::kDataLoss,
-           run.kernels_without_launch,
+  add_note(run, "launches-missing", before ? Severity::kInfo : Severity::kDataLoss, count,
            fmt::format("{} of {} without a launch in the file, {}: operator and source unknown",
-                       run.kernels_without_launch, counted(kernels, "kernel", "kernels"),
+                       count, counted(kernels, "kernel", "kernels"),
                        before ? "launched before the recording began" : "lost or not recorded"));
 }
 
-void note_missing(Run& run, const Links& links) {
+void note_missing(Run& run, const Links& links, const StepLaunches& launches) {
   const Launches found = count_launches(run, links);
-  if (found.lost > 0)
-    add_note(run, "kernels-missing", Severity::kDataLoss, found.lost,
-             missing_text(found.lost, found) +
-                 " in the file: the profiler dropped device events; steps that lack some "
-                 "are left out of the means",
-             missing_where(run, links));
+  const std::int64_t of_replays = launches.missing_of_replays;
+  if (found.lost + of_replays > 0) {
+    std::string what;
+    if (found.lost > 0)
+      what = missing_text(found.lost, found) + " in the file (" +
+             share_text(found.lost, found.all) + ")";
+    if (of_replays > 0)
+      what += (what.empty() ? "" : ", and ") + counted(of_replays,
+                                                       "kernel of a graph replay is missing",
+                                                       "kernels of graph replays are missing");
+    add_note(run, "kernels-missing", Severity::kDataLoss, found.lost + of_replays,
+             what +
+                 ": the profiler dropped device events; steps that lack some are left out of the "
+                 "means, and no idle time is derived where one may have run",
+             missing_where(launches.missing));
+  }
   const auto empty = static_cast<std::int64_t>(run.graphs_without_kernels.size());
   if (empty > 0)
     add_note(run, "graph-level-rows", Severity::kDataLoss, empty,
              counted(empty, "graph launch has", "graph launches have") +
                  " no kernels in the file: their time is graph time, not idle time");
-  if (run.kernels_without_launch > 0) note_unlaunched(run);
+  if (const std::int64_t count = unlaunched(run, links); count > 0) note_unlaunched(run, count);
 }
 
 void note_operators(Run& run) {
@@ -148,27 +170,17 @@ void note_not_recorded(Run& run) {
              "no Python frames in the file (with_stack): source lines are unknown");
 }
 
-void note_other_devices(Run& run) {
-  const std::vector<Device> devices = devices_of(*run.trace);
-  if (devices.size() < 2) return;
-  std::int64_t others = 0;
-  for (const Device& d : devices)
-    if (d.id != run.device || d.rank != run.rank) others += d.activities;
-  add_note(run, "other-devices", Severity::kInfo, static_cast<std::int64_t>(devices.size()) - 1,
-           fmt::format("the figures are about device {}; {} of {} are left out", run.device,
-                       counted(others, "activity", "activities"),
-                       counted(static_cast<std::int64_t>(devices.size()) - 1, "other device",
-                               "other devices")));
-}
-
 }  // namespace
 
-std::vector<std::int64_t> missing_by_step(const Run& run, const Links& links) {
+void find_missing(const Run& run, const Links& links, StepLaunches& launches) {
   const store::Trace& trace = *run.trace;
   std::vector<StepIndex> linked(trace.calls.size(), -1);
   for (const Activity& a : run.activities)
     if (a.call.valid()) linked[a.call.index] = a.step;
-  std::vector<std::int64_t> missing(run.steps.size(), 0);
+  std::vector<std::int64_t>& missing = launches.missing;
+  missing = missing_in_replays(run);
+  // At the ends of the recording a replay is cut off, which is no loss.
+  for (std::size_t s = 1; s + 1 < missing.size(); ++s) launches.missing_of_replays += missing[s];
   const auto add = [&](StepIndex step) {
     if (step >= 0) ++missing[static_cast<std::size_t>(step)];
   };
@@ -186,15 +198,14 @@ std::vector<std::int64_t> missing_by_step(const Run& run, const Links& links) {
         open.clear();
         before = linked[call];
       } else if (links.lost[call] != 0) {
-        if (links.step_of_call.empty())
+        if (launches.step_of_call.empty())
           open.push_back(before);
         else
-          add(links.step_of_call[call]);
+          add(launches.step_of_call[call]);
       }
     }
     for (const StepIndex step : open) add(step);
   }
-  return missing;
 }
 
 Status check_completeness(Run& run, const Links& links) {
@@ -225,11 +236,10 @@ Status check_completeness(Run& run, const Links& links) {
   return Ok{};
 }
 
-void note_completeness(Run& run, const Links& links) {
-  note_missing(run, links);
+void note_completeness(Run& run, const Links& links, const StepLaunches& launches) {
+  note_missing(run, links, launches);
   note_operators(run);
   note_not_recorded(run);
-  note_other_devices(run);
 }
 
 }  // namespace culprit::run

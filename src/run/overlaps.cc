@@ -4,6 +4,8 @@
 // its successor. Sources: perfetto#4280 (legal), TraceLens#669 and Hyperloom#1116 (late).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "run/chapters.h"
 
 namespace culprit::run {
@@ -12,9 +14,10 @@ namespace {
 // So many later starts on the stream cannot all be dependent launches: each of those waits for
 // the one before.
 constexpr std::size_t kMany = 4;
-// Near the end of a stream there are no four later starts. An overlap this long, and this much
-// longer than anything it covers, is none of a dependent launch, whose head start is microseconds.
-constexpr Nanos kLongOverlap = 1'000'000;
+// Near the end of a stream there are no four later starts. A dependent launch that starts early also
+// waits for the one in front, so it outlasts the overlap; one this long, and this much longer than
+// anything it covers, is none.
+constexpr Nanos kLongOverlap = 100'000;
 constexpr Nanos kTimesLonger = 10;
 
 class Stream {
@@ -69,32 +72,64 @@ class Stream {
   std::size_t size_;
 };
 
-struct Found {
-  std::int64_t late = 0, legal = 0;
-  Nanos legal_time = 0;
-  std::size_t first_late = 0;  // activity
-  Nanos first_raw = 0;
+struct Late {
+  std::uint32_t activity = 0;
+  Nanos raw = 0;  // duration as recorded
 };
 
-void note_found(const Found& found, Run& run) {
+struct Found {
+  std::vector<Late> late;
+  std::int64_t legal = 0;
+  Nanos legal_time = 0;
+  std::vector<std::int32_t> late_streams, legal_streams;
+};
+
+void add_once(std::vector<std::int32_t>& streams, std::int32_t stream) {
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+}
+
+// "stream 7", "streams 0, 3, 5", "streams 1, 2, 3, 4, 5, 6, 7, 8, ..."
+std::string streams_text(std::vector<std::int32_t> streams) {
+  constexpr std::size_t kShown = 8;
+  std::sort(streams.begin(), streams.end());
+  std::string text = streams.size() == 1 ? "stream" : "streams";
+  for (std::size_t i = 0; i < std::min(streams.size(), kShown); ++i)
+    text += fmt::format("{}{}", i == 0 ? " " : ", ", streams[i]);
+  return streams.size() > kShown ? text + ", ..." : text;
+}
+
+void note_late(Found& found, Run& run) {
+  constexpr std::size_t kNamed = 3;
   const store::Trace& trace = *run.trace;
-  if (found.late > 0) {
-    const std::uint32_t row = run.activities[found.first_late].row.index;
-    add_note(run, "late-timestamps", store::Severity::kWarning, found.late,
-             fmt::format("{} past the start of later ones on the same stream and {} limited to the "
-                         "next start; the first is {} at {} ns, recorded as {}",
-                         counted(found.late, "activity ends", "activities end"),
-                         found.late == 1 ? "is" : "are",
-                         short_text(trace.strings[trace.device.name[row]]), trace.device.begin[row],
-                         duration_text(found.first_raw)),
-             fmt::format("stream {}", trace.device.stream[row]));
+  std::sort(found.late.begin(), found.late.end(),
+            [](const Late& a, const Late& b) { return a.activity < b.activity; });
+  std::string named;
+  for (std::size_t i = 0; i < std::min(found.late.size(), kNamed); ++i) {
+    const Activity& a = run.activities[found.late[i].activity];
+    named += fmt::format("{}{} on stream {} at ts {} with dur {} ({})", i == 0 ? "" : "; ",
+                         short_text(trace.strings[trace.device.name[a.row.index]]),
+                         trace.device.stream[a.row.index], micros_text(a.begin),
+                         micros_text(found.late[i].raw), duration_text(found.late[i].raw));
   }
-  if (found.legal > 0)
-    add_note(run, "overlap-legal", store::Severity::kInfo, found.legal,
-             counted(found.legal, "activity starts", "activities start") +
-                 " before the one in front on the stream ends (" + duration_text(found.legal_time) +
-                 " in all): programmatic dependent launch or branches of a graph; busy time "
-                 "counts it once");
+  if (found.late.size() > kNamed) named += "; ...";
+  const auto count = static_cast<std::int64_t>(found.late.size());
+  add_note(run, "late-timestamps", store::Severity::kWarning, count,
+           fmt::format(
+               "{} of {} {} past the start of later ones on the same stream and {} limited "
+               "to the next start: {}",
+               counted(count),
+               counted(static_cast<std::int64_t>(run.activities.size()), "activity", "activities"),
+               count == 1 ? "ends" : "end", count == 1 ? "is" : "are", named),
+           streams_text(found.late_streams));
+}
+
+void note_legal(const Found& found, Run& run) {
+  add_note(run, "overlap-legal", store::Severity::kInfo, found.legal,
+           counted(found.legal, "activity starts", "activities start") +
+               " before the one in front on the stream ends (" + duration_text(found.legal_time) +
+               " in all): programmatic dependent launch or branches of a graph; busy time "
+               "counts it once",
+           streams_text(found.legal_streams));
 }
 
 // First begin to last end of everything but the last activity of each stream.
@@ -143,30 +178,28 @@ void limit_ends(Run& run) {
       run.activities.size(), trace.threads.size(),
       [&](std::size_t i) { return trace.device.thread[run.activities[i].row.index].index; });
   Found found;
-  std::vector<std::pair<std::uint32_t, Nanos>> limits;  // applied at the end: order plays no part
   for (std::size_t s = 0; s < streams.count(); ++s) {
     const Stream stream(run, streams.rows.data() + streams.start[s],
                         streams.rows.data() + streams.start[s + 1]);
-    for (std::size_t i = 0; i < stream.size(); ++i) {
+    // From the last to the first: what comes later is already limited when an activity is judged.
+    for (std::size_t i = stream.size(); i-- > 0;) {
       const Nanos overlap = stream.overlap(i);
       if (overlap == 0) continue;
+      Activity& a = run.activities[stream.index(i)];
+      const std::int32_t number = trace.device.stream[a.row.index];
       if (stream.late(i)) {
-        limits.emplace_back(stream.index(i), stream.at(i + 1).begin);
+        found.late.push_back({stream.index(i), a.end - a.begin});
+        add_once(found.late_streams, number);
+        a.end = stream.at(i + 1).begin;
       } else if (const Nanos shared = std::min(overlap, stream.length(i + 1)); shared > 0) {
         ++found.legal;
         found.legal_time = capped_sum(found.legal_time, shared);
+        add_once(found.legal_streams, number);
       }
     }
   }
-  for (const auto& [index, end] : limits) {
-    Activity& a = run.activities[index];
-    if (found.late++ == 0 || index < found.first_late) {
-      found.first_late = index;
-      found.first_raw = a.end - a.begin;
-    }
-    a.end = end;
-  }
-  note_found(found, run);
+  if (!found.late.empty()) note_late(found, run);
+  if (found.legal > 0) note_legal(found, run);
   limit_last_ends(streams, run);
   if (run.activities.empty()) return;
   run.device_span = {run.activities.front().begin, run.activities.front().end};

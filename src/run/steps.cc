@@ -14,7 +14,7 @@ using store::MarkKind;
 using store::StringId;
 
 constexpr Nanos kRounding = 1'000;  // old traces hold whole microseconds
-constexpr std::size_t kShown = 5;   // names of unknown marks
+constexpr std::int64_t kShown = 5;  // names of unknown marks
 constexpr std::uint32_t kNoMark = 0xffffffffU;
 
 struct Mark {
@@ -189,7 +189,7 @@ std::vector<std::uint32_t> make_steps(const std::vector<Mark>& marks,
   return order;
 }
 
-bool steps_from_host_marks(Run& run, Links& links) {
+bool steps_from_host_marks(Run& run, const Links& links, StepLaunches& launches) {
   const store::Trace& trace = *run.trace;
   const HostMarks host = host_marks(trace);
   if (host.marks.empty()) return false;
@@ -201,12 +201,12 @@ bool steps_from_host_marks(Run& run, Links& links) {
   std::vector<StepIndex> step_of_mark(host.marks.size(), -1);
   for (std::size_t s = 0; s < order.size(); ++s) {
     step_of_mark[order[s]] = static_cast<StepIndex>(s);
-    links.launched.push_back(owned[order[s]].activities);
+    launches.launched.push_back(owned[order[s]].activities);
   }
   if (order.empty()) return false;
-  links.step_of_call.assign(trace.calls.size(), -1);
+  launches.step_of_call.assign(trace.calls.size(), -1);
   for (std::size_t call = 0; call < mark_of.size(); ++call)
-    if (mark_of[call] != kNoMark) links.step_of_call[call] = step_of_mark[mark_of[call]];
+    if (mark_of[call] != kNoMark) launches.step_of_call[call] = step_of_mark[mark_of[call]];
   return true;
 }
 
@@ -263,27 +263,29 @@ bool is_library_mark(std::string_view name) {
 
 }  // namespace
 
-bool find_marked_steps(Run& run, Links& links) {
-  if (!steps_from_host_marks(run, links) && !steps_from_device_marks(run)) return false;
+bool find_marked_steps(Run& run, const Links& links, StepLaunches& launches) {
+  if (!steps_from_host_marks(run, links, launches) && !steps_from_device_marks(run)) return false;
   run.how = StepsHow::kMarked;
   return true;
 }
 
 void note_marks_seen(Run& run) {
   const store::Trace& trace = *run.trace;
-  std::vector<StringId> names;
-  for (const StringId name : trace.marks.name) {
-    if (is_library_mark(trace.strings[name]) || read_mark(trace.strings[name])) continue;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    if (names.size() > kShown) break;
-  }
-  if (names.empty()) return;
+  std::vector<std::uint8_t> seen(trace.strings.size(), 0);
+  std::int64_t names = 0;
   std::string list;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    list += (i == 0 ? "\"" : ", \"") + short_text(trace.strings[names[i]]) + "\"";
-  if (names.size() > kShown) list += ", ...";
-  add_note(run, "unknown-marks", store::Severity::kInfo, 1,
-           "no mark in the file is known as a step mark; marks seen: " + list);
+  for (const StringId name : trace.marks.name) {
+    if (seen[name.index] != 0) continue;
+    seen[name.index] = 1;
+    if (is_library_mark(trace.strings[name]) || read_mark(trace.strings[name])) continue;
+    if (++names <= kShown)
+      list += (names == 1 ? "\"" : ", \"") + short_text(trace.strings[name]) + "\"";
+  }
+  if (names == 0) return;
+  if (names > kShown) list += ", ...";
+  add_note(run, "unknown-marks", store::Severity::kInfo, names,
+           "no mark in the file is known as a step mark; " +
+               counted(names, "name was seen: ", "names were seen: ") + list);
 }
 
 }  // namespace culprit::run

@@ -184,7 +184,7 @@ TEST(Links, RanksOfAMergedFileStayApart) {
       m.kernel("k", 40 * i + 5, rank == 0 ? 10 : 30, i + 1);
     }
   }
-  const std::vector<Device> devices = devices_of(m.trace);
+  const std::vector<Device> devices = Builder(m.trace).devices();
   ASSERT_EQ(devices.size(), 2U);
   for (std::size_t d = 0; d < 2; ++d) {  // the busier one, rank 1, first
     const auto run = built(m, {.device = d});
