@@ -91,16 +91,17 @@ Ranks measure_ranks(const store::Trace& trace, const run::Builder& builder, run:
   });
   const auto longest =
       std::max_element(ranks.all.begin(), ranks.all.end(), [](const auto& a, const auto& b) {
-        return std::pair{!a.refused, a.work_ns_per_step} < std::pair{!b.refused, b.work_ns_per_step};
+        return std::pair{!a.refused, a.work_ns_per_step} <
+               std::pair{!b.refused, b.work_ns_per_step};
       });
   ranks.headline = static_cast<std::size_t>(longest - ranks.all.begin());
   return ranks;
 }
 
 std::string rank_name(const RankFigures& rank, const Ranks& ranks) {
-  const auto alike = std::count_if(ranks.all.begin(), ranks.all.end(), [&](const RankFigures& each) {
-    return each.label == rank.label;
-  });
+  const auto alike =
+      std::count_if(ranks.all.begin(), ranks.all.end(),
+                    [&](const RankFigures& each) { return each.label == rank.label; });
   if (!rank.label.empty() && alike == 1) return rank.label;
   std::string name = fmt::format("device {}", rank.device);
   if (!rank.process.empty()) name += fmt::format(" of process {}", rank.process);

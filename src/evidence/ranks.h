@@ -16,10 +16,10 @@ struct RankFigures {
   std::string label;                 // "TP01-DP00"; empty without labels
   std::string process;               // pid of the host where several share a label; else empty
   std::int64_t device = 0;
-  std::size_t index = 0;                   // into run::Builder::devices()
-  std::int64_t kernels = 0;                // in the whole recording
-  Nanos kernel_ns = 0, busy_ns = 0;        // sum of them, and union of all activities, likewise
-  StepStats steps;                         // of the steps used
+  std::size_t index = 0;             // into run::Builder::devices()
+  std::int64_t kernels = 0;          // in the whole recording
+  Nanos kernel_ns = 0, busy_ns = 0;  // sum of them, and union of all activities, likewise
+  StepStats steps;                   // of the steps used
   Nanos comm_ns_per_step = 0, work_ns_per_step = 0;
   std::vector<BudgetRow> budget;
   std::optional<Error> refused;  // no figures of steps then

@@ -19,8 +19,8 @@ void add_ranks(Page& page, const Answer& answer, int rows) {
   const evidence::Ranks& ranks = answer.ranks;
   if (ranks.all.empty()) return;
   Grid grid;
-  grid.columns = {{"rank", "", CellKind::kText},   {"per step", "", CellKind::kTime},
-                  {"works", "", CellKind::kTime},  {"comm", "", CellKind::kTime},
+  grid.columns = {{"rank", "", CellKind::kText},     {"per step", "", CellKind::kTime},
+                  {"works", "", CellKind::kTime},    {"comm", "", CellKind::kTime},
                   {"kernels", "", CellKind::kCount}, {"", "", CellKind::kText}};
   for (std::size_t i = 0; i < ranks.all.size(); ++i) {
     const evidence::RankFigures& rank = ranks.all[i];

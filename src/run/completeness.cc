@@ -2,6 +2,8 @@
 // made, and a file that cannot carry a verdict is refused.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "run/chapters.h"
 
 namespace culprit::run {
@@ -208,6 +210,34 @@ void find_missing(const Run& run, const Links& links, StepLaunches& launches) {
   }
 }
 
+// "10,346 operators, 823 runtime calls and 1,313 events of category mtia_ccp_events, which are not
+// read": what a file without device activity holds instead. Categories that only annotate are left
+// out.
+std::string found_instead(const store::Trace& trace) {
+  constexpr std::array<std::string_view, 8> kAnnotate{"Trace",
+                                                      "overhead",
+                                                      "ac2g",
+                                                      "fwdbwd",
+                                                      "cuda_event",
+                                                      "cpu_instant_event",
+                                                      "external_correlation",
+                                                      "hardware_counters"};
+  std::vector<std::string> found;
+  const auto add = [&](std::size_t n, std::string_view one, std::string_view many) {
+    if (n > 0) found.push_back(counted(static_cast<std::int64_t>(n), one, many));
+  };
+  add(trace.ops.size(), "operator", "operators");
+  add(trace.calls.size(), "runtime call", "runtime calls");
+  for (const auto& [category, events] : trace.info.unread.counts) {
+    const bool annotates =
+        std::find(kAnnotate.begin(), kAnnotate.end(), category) != kAnnotate.end();
+    if (!annotates && found.size() < 6)
+      found.push_back(counted(events, "event", "events") + " of category " + short_text(category) +
+                      ", which is not read");
+  }
+  return found.empty() ? std::string() : fmt::format("; it holds {}", fmt::join(found, ", "));
+}
+
 Status check_completeness(Run& run, const Links& links) {
   const store::Trace& trace = *run.trace;
   const Launches found = count_launches(run, links);
@@ -224,11 +254,12 @@ Status check_completeness(Run& run, const Links& links) {
         "sources to its graph kernels",
         "capture-trace");
   if (run.activities.empty())
-    return unusable("no device activity was recorded: " +
-                        (found.all > 0 ? missing_text(found.without, found)
-                                       : "no kernel, copy or set in the file"),
-                    "record with ProfilerActivity.CUDA (activities CPU and GPU in SGLang and vLLM)",
-                    "no-device-activity");
+    return unusable(
+        "no device activity was recorded: " +
+            (found.all > 0 ? missing_text(found.without, found)
+                           : "no kernel, copy or set in the file" + found_instead(trace)),
+        "record with ProfilerActivity.CUDA (activities CPU and GPU in SGLang and vLLM)",
+        "no-device-activity");
   if (2 * found.lost > found.all)
     return unusable("most device activity is missing: " + missing_text(found.lost, found),
                     "record fewer steps, so that the profiler's buffers hold them",

@@ -7,11 +7,11 @@ namespace {
 
 using store::CallRow;
 
-constexpr std::size_t kMostHosts = 64;    // of one label; more are not told apart
-constexpr Nanos kClockSlack = 5'000;      // clocks of host and device agree to a few us
-constexpr std::int64_t kClear = 9;        // tenths of a row's own ids that decide for the row
-constexpr std::int64_t kNearlyNone = 100; // one in so many may contradict the driver of a row
-constexpr std::int64_t kMany = 10;        // one in so many contradicts a process that drives none
+constexpr std::size_t kMostHosts = 64;     // of one label; more are not told apart
+constexpr Nanos kClockSlack = 5'000;       // clocks of host and device agree to a few us
+constexpr std::int64_t kClear = 9;         // tenths of a row's own ids that decide for the row
+constexpr std::int64_t kNearlyNone = 100;  // one in so many may contradict the driver of a row
+constexpr std::int64_t kMany = 10;         // one in so many contradicts a process that drives none
 
 // What the activities of one device row say about one process.
 struct Vote {
@@ -118,8 +118,8 @@ class Drivers {
     if (owners == 0 || driver.valid()) return;
     const CallRow call = call_of(owner, row);
     // A launch of one kernel that has it: this one's own launch is not in the file.
-    const bool taken = links_.has_activity[call.index] != 0 &&
-                       links_.api_of(trace_, call) == Api::kKernelLaunch;
+    const bool taken =
+        links_.has_activity[call.index] != 0 && links_.api_of(trace_, call) == Api::kKernelLaunch;
     if (owners == 1 && !taken) return take(call, owner, row);
     if (owners > 1) leave_open(row);
   }

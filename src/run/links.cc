@@ -16,15 +16,18 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 // cudaLaunchKernelExC, cuLaunchKernelEx, hipExtModuleLaunchKernel, cudaGraphLaunch,
-// hipMemcpyWithStream, ...: the vendors' names differ in prefix and suffix only.
+// hipMemcpyWithStream, urEnqueueKernelLaunch, zeCommandListAppendMemoryCopy, Node@launch, ...: the
+// vendors' names differ in prefix and suffix only.
 Api api_of_name(std::string_view name) {
   if (contains(name, "StreamBeginCapture")) return Api::kBeginCapture;
   if (contains(name, "StreamEndCapture")) return Api::kEndCapture;
   if (contains(name, "GraphInstantiate")) return Api::kInstantiate;
-  if (contains(name, "GraphLaunch")) return Api::kGraphLaunch;
+  if (contains(name, "GraphLaunch") || contains(name, "ModelExecute")) return Api::kGraphLaunch;
+  if (name == "Node@launch") return Api::kKernelLaunch;
   if (contains(name, "Launch") && (contains(name, "Kernel") || contains(name, "LaunchGrid")))
     return Api::kKernelLaunch;
-  if (contains(name, "emcpy") || contains(name, "emset")) return Api::kCopyOrSet;
+  for (const std::string_view part : {"emcpy", "emset", "MemoryCopy", "MemBufferCopy", "Fill"})
+    if (contains(name, part)) return Api::kCopyOrSet;
   return Api::kOther;
 }
 

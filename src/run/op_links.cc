@@ -47,8 +47,7 @@ IdTable index_operators(const Run& run, const Links& links, const Pending& pendi
   const store::Trace& trace = *run.trace;
   IdTable index(pending.calls.size() + pending.activities.size());
   for (const auto call : pending.calls)
-    index.insert(links.processes.of(trace.calls.thread[call]), trace.calls.external[call],
-                 kAsked);
+    index.insert(links.processes.of(trace.calls.thread[call]), trace.calls.external[call], kAsked);
   for (const auto i : pending.activities)
     index.insert(links.host_of(trace, run.activities[i].row),
                  trace.device.external[run.activities[i].row.index], kAsked);
@@ -81,8 +80,8 @@ void link_ops(Run& run, const Links& links) {
     }
     for (const auto i : pending.activities) {
       Activity& a = run.activities[i];
-      const OpRow op = op_of(index, trace, links.host_of(trace, a.row),
-                             trace.device.external[a.row.index]);
+      const OpRow op =
+          op_of(index, trace, links.host_of(trace, a.row), trace.device.external[a.row.index]);
       if (op.valid() && trace.ops.begin[op.index] <= a.begin) a.op = op;
     }
   }

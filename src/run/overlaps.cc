@@ -148,10 +148,12 @@ store::Span recording(const Run& run, const std::vector<std::uint8_t>& is_last) 
   return span;
 }
 
-// The last activity of a stream has no successor to limit it. One that lasts longer than all the
-// rest of the recording cannot be: the profiler waits for the device before it stops.
+// The last activity of a stream has no successor to limit it. One that lasts many times longer than all
+// the rest of the recording cannot be: the profiler waits for the device before it stops. Overflows
+// are of seconds; a last kernel that is merely longer than a short recording is none.
 void limit_last_ends(const Buckets& streams, Run& run) {
   constexpr std::size_t kEnough = 10;  // activities that make a recording to measure by
+  constexpr Nanos kOverflow = 100'000'000;
   if (run.activities.size() < kEnough) return;
   std::vector<std::uint8_t> is_last(run.activities.size(), 0);
   for (std::size_t s = 0; s < streams.count(); ++s)
@@ -160,12 +162,19 @@ void limit_last_ends(const Buckets& streams, Run& run) {
   const store::Span rest = recording(run, is_last);
   for (std::size_t i = 0; i < run.activities.size(); ++i) {
     Activity& a = run.activities[i];
-    if (is_last[i] == 0 || a.end <= rest.end || a.end - a.begin <= rest.length()) continue;
-    add_note(run, "impossible-duration", store::Severity::kWarning, 1,
-             fmt::format("{} lasts {}, longer than all the rest of the recording ({}): limited to "
-                         "its end",
-                         short_text(run.trace->strings[run.groups[a.group.index].name]),
-                         duration_text(a.end - a.begin), duration_text(rest.length())));
+    const Nanos length = a.end - a.begin;
+    if (is_last[i] == 0 || a.end <= rest.end || length < kOverflow ||
+        length / kTimesLonger <= rest.length())
+      continue;
+    const auto& table = run.trace->device;
+    add_note(
+        run, "impossible-duration", store::Severity::kWarning, 1,
+        fmt::format("{} on stream {} at ts {} with dur {} ({}) lasts many times longer than all "
+                    "the rest of the recording ({}): limited to its end",
+                    short_text(run.trace->strings[run.groups[a.group.index].name]),
+                    table.stream[a.row.index], micros_text(a.begin), micros_text(length),
+                    duration_text(length), duration_text(rest.length())),
+        fmt::format("stream {}", table.stream[a.row.index]));
     a.end = std::max(a.begin, rest.end);
   }
 }

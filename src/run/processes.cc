@@ -43,8 +43,11 @@ Processes::Processes(const store::Trace& trace) {
   add_hosts(threads_of(trace.calls.thread, threads), [](std::uint32_t) { return true; });
   std::vector<std::uint8_t> silent;  // labels without calls
   for (const Label& label : labels_) silent.push_back(label.hosts.empty() ? 1 : 0);
-  add_hosts(threads_of(trace.ops.thread, threads),
-            [&](std::uint32_t label) { return silent[label] != 0; });
+  const std::vector<std::uint8_t> operators = threads_of(trace.ops.thread, threads);
+  has_operators_.resize(pids_.size(), 0);
+  for (std::size_t t = 0; t < threads; ++t)
+    if (operators[t] != 0) has_operators_[of_thread_[t].index] = 1;
+  add_hosts(operators, [&](std::uint32_t label) { return silent[label] != 0; });
   shared_ = std::any_of(labels_.begin(), labels_.end(),
                         [](const Label& label) { return label.hosts.size() > 1; });
 }

@@ -24,6 +24,7 @@ class Processes {
   std::span<const ProcessId> hosts(store::ThreadId device_row) const {
     return labels_[label_of_thread_[device_row.index]].hosts;
   }
+  bool has_operators(ProcessId process) const { return has_operators_[process.index] != 0; }
   bool shared() const { return shared_; }  // some label has several hosts
 
  private:
@@ -33,7 +34,8 @@ class Processes {
   };
   std::vector<ProcessId> of_thread_;
   std::vector<std::uint32_t> label_of_thread_;
-  std::vector<store::StringId> pids_;  // by process
+  std::vector<store::StringId> pids_;        // by process
+  std::vector<std::uint8_t> has_operators_;  // by process
   std::vector<Label> labels_;
   bool shared_ = false;
 };

@@ -101,7 +101,27 @@ struct HostMarks {
   std::vector<std::uint32_t> first, last;  // by thread, into marks
 };
 
-HostMarks host_marks(const store::Trace& trace) {
+// The only marked thread of a thread's process; of a process without operators, which is how a
+// runtime is drawn beside its framework, the only one under its label.
+std::uint32_t marked_twin(const store::Trace& trace, const Processes& processes,
+                          const std::vector<std::uint32_t>& marked, std::uint32_t thread) {
+  const store::Thread& own = trace.threads[thread];
+  std::uint32_t in_process = kNoMark, under_label = kNoMark;
+  int of_process = 0, of_label = 0;
+  for (const std::uint32_t m : marked) {
+    if (trace.threads[m].rank != own.rank) continue;
+    under_label = m;
+    ++of_label;
+    if (trace.threads[m].pid != own.pid) continue;
+    in_process = m;
+    ++of_process;
+  }
+  if (of_process > 0) return of_process == 1 ? in_process : kNoMark;
+  const bool runtime = !processes.has_operators(processes.of(store::ThreadId(thread)));
+  return of_label == 1 && runtime ? under_label : kNoMark;
+}
+
+HostMarks host_marks(const store::Trace& trace, const Processes& processes) {
   std::vector<Mark> all = read_marks(trace, MarkKind::kHost);
   std::stable_sort(all.begin(), all.end(), [](const Mark& a, const Mark& b) {
     return a.thread != b.thread ? a.thread < b.thread : outer_first(a, b);
@@ -121,18 +141,10 @@ HostMarks host_marks(const store::Trace& trace) {
     marked.push_back(thread);
     from = to;
   }
-  for (std::size_t t = 0; t < trace.threads.size(); ++t) {
+  for (std::uint32_t t = 0; t < trace.threads.size(); ++t) {
     if (host.first[t] != host.last[t]) continue;
-    std::uint32_t twin = kNoMark;
-    int twins = 0;
-    for (const std::uint32_t m : marked) {
-      if (trace.threads[m].pid != trace.threads[t].pid ||
-          trace.threads[m].rank != trace.threads[t].rank)
-        continue;
-      twin = m;
-      ++twins;
-    }
-    if (twins != 1) continue;
+    const std::uint32_t twin = marked_twin(trace, processes, marked, t);
+    if (twin == kNoMark) continue;
     host.first[t] = host.first[twin];
     host.last[t] = host.last[twin];
   }
@@ -191,7 +203,7 @@ std::vector<std::uint32_t> make_steps(const std::vector<Mark>& marks,
 
 bool steps_from_host_marks(Run& run, const Links& links, StepLaunches& launches) {
   const store::Trace& trace = *run.trace;
-  const HostMarks host = host_marks(trace);
+  const HostMarks host = host_marks(trace, links.processes);
   if (host.marks.empty()) return false;
   const std::vector<std::uint32_t> mark_of = mark_of_calls(trace, links, host);
   std::vector<Owned> owned(host.marks.size());

@@ -60,6 +60,25 @@ TEST(Overlaps, TheLastActivityCannotOutlastTheRecording) {
   EXPECT_FALSE(built(real).notes.has("impossible-duration"));
 }
 
+// The second late end must not make the first look like a neighbour of its kind.
+TEST(Overlaps, LateEndsOneBehindTheOtherAreBothLimited) {
+  TraceMaker m;
+  for (int i = 0; i < 20; ++i)
+    m.launched("k", 100 * i, 100 * i + 50, i == 17 || i == 18 ? 3'000'000 : 90);
+  const auto run = built(m);
+  ASSERT_NE(run.notes.find("late-timestamps"), nullptr);
+  EXPECT_EQ(run.notes.find("late-timestamps")->count, 2);
+  EXPECT_EQ(sum_of_durations(run), (18 * 90 + 2 * 100) * kUs);
+}
+
+TEST(Overlaps, ALastKernelLongerThanAShortRecordingIsReal) {
+  TraceMaker m;
+  for (int i = 0; i < 20; ++i) m.launched("k", 10 * i, 10 * i + 50, i == 19 ? 900 : 9);
+  const auto run = built(m);
+  EXPECT_FALSE(run.notes.has("impossible-duration"));
+  EXPECT_EQ(run.activities.back().end - run.activities.back().begin, 900 * kUs);
+}
+
 // perfetto#4280: a dependent launch starts early, and only its neighbour is touched.
 TEST(Overlaps, ShortOnesWithTheNeighbourAreLegal) {
   TraceMaker m;
