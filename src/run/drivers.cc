@@ -35,7 +35,14 @@ class Drivers {
     links_.driver.assign(count, ProcessId{});
     links_.unclear.assign(count, 0);
     for (std::size_t row = 0; row < count; ++row) vote(row);
-    for (std::size_t t = 0; t < rows_.size(); ++t) decide(store::ThreadId(t));
+    decide_all();
+    for (std::size_t row = 0; row < count; ++row) link_to_driver(row);
+    // Launches that have their kernel by now speak against their process elsewhere.
+    for (Row& row : rows_)
+      if (!row.driver.valid()) row.votes.clear();
+    for (std::size_t row = 0; row < count; ++row)
+      if (!driver_of(row).valid()) vote(row);
+    decide_all();
     for (std::size_t row = 0; row < count; ++row) link(row);
   }
 
@@ -53,8 +60,15 @@ class Drivers {
   bool can_have_launched(CallRow call, std::size_t row) const {
     const bool copies = trace_.device.kind[row] != store::DeviceKind::kKernel;
     const Api api = links_.api_of(trace_, call);
-    return (!copies || api != Api::kKernelLaunch) &&
+    return (!copies || api != Api::kKernelLaunch) && !has_its_kernel(call) &&
            trace_.calls.begin[call.index] <= trace_.device.begin[row] + kClockSlack;
+  }
+  bool has_its_kernel(CallRow call) const {
+    return links_.has_activity[call.index] != 0 &&
+           links_.api_of(trace_, call) == Api::kKernelLaunch;
+  }
+  ProcessId driver_of(std::size_t row) const {
+    return rows_[trace_.device.thread[row].index].driver;
   }
 
   void vote(std::size_t row) {
@@ -74,6 +88,11 @@ class Drivers {
       ++votes[h].tested;
       votes[h].contradicts += can_have_launched(call, row) ? 0 : 1;
     }
+  }
+
+  void decide_all() {
+    for (std::size_t t = 0; t < rows_.size(); ++t)
+      if (!rows_[t].driver.valid()) decide(store::ThreadId(t));
   }
 
   void decide(store::ThreadId thread) {
@@ -102,12 +121,18 @@ class Drivers {
     links_.has_activity[call.index] = 1;
   }
 
+  void link_to_driver(std::size_t row) {
+    const ProcessId driver = driver_of(row);
+    if (const CallRow call = driver.valid() ? call_of(driver, row) : CallRow{}; call.valid())
+      take(call, driver, row);
+  }
+
   void link(std::size_t row) {
-    const ProcessId driver = rows_[trace_.device.thread[row].index].driver;
+    link_to_driver(row);
+    if (links_.call_of[row].valid()) return;
+    const ProcessId driver = driver_of(row);
     const auto hosts = hosts_of(row);
     links_.driver[row] = hosts.size() == 1 ? hosts.front() : driver;
-    if (const CallRow call = driver.valid() ? call_of(driver, row) : CallRow{}; call.valid())
-      return take(call, driver, row);
     ProcessId owner;
     std::size_t owners = 0;
     for (const ProcessId host : hosts) {

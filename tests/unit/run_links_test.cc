@@ -267,18 +267,41 @@ TEST(Links, AKernelWithoutItsLaunchIsNotGivenToTheOtherProcess) {
   }
 }
 
-// Equal ids throughout: time tells, as nothing runs before its launch.
+// Equal ids throughout: time tells, as nothing runs before its launch, and a launch has one kernel.
 TEST(Links, TimeTellsProcessesApartWhereIdsDoNot) {
   TwoProcesses two;
   for (int i = 0; i < 100; ++i) {
     two.launched(0, i + 1, 50 * i, 50 * i + 5);
     two.launched(1, i + 1, 100'000 + 50 * i, 100'000 + 50 * i + 5);
   }
-  const auto run = Builder(two.m.trace).build({.device = 1});
-  ASSERT_TRUE(run.ok());
-  // Kernels of the later rank may by time be the earlier one's as well: linked to none.
-  EXPECT_EQ(run->activities.front().call.valid(), run->device == 0);
-  EXPECT_EQ(run->notes.has("id-collision"), run->device == 1);
+  const Builder builder(two.m.trace);
+  for (std::size_t d = 0; d < 2; ++d) {
+    const auto run = builder.build({.device = d});
+    ASSERT_TRUE(run.ok());
+    for (const Activity& a : run->activities) {
+      ASSERT_TRUE(a.call.valid());
+      EXPECT_EQ(two.m.trace.calls.thread[a.call.index], two.hosts[run->device]);
+    }
+  }
+}
+
+// Ranks in lockstep: each launch may by id and by time be of either. None is linked.
+TEST(Links, WhatNothingTellsApartIsLinkedToNone) {
+  TwoProcesses two;
+  for (int i = 0; i < 100; ++i) {
+    two.launched(0, i + 1, 50 * i, 50 * i + 5);
+    two.launched(1, i + 1, 50 * i + 1, 50 * i + 6);
+  }
+  const Builder builder(two.m.trace);
+  ASSERT_EQ(builder.devices().size(), 2U);
+  for (std::size_t d = 0; d < 2; ++d) {
+    const auto run = builder.build({.device = d});
+    ASSERT_TRUE(run.ok());
+    for (const Activity& a : run->activities) EXPECT_FALSE(a.call.valid());
+    EXPECT_EQ(note(*run, "id-collision").count, 100);
+    EXPECT_FALSE(run->notes.has("launches-missing"));
+    EXPECT_FALSE(run->notes.has("kernels-missing"));
+  }
 }
 
 TEST(Links, TwoHundredThousandCollidingEventsTakeLinearTime) {
