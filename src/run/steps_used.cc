@@ -83,14 +83,17 @@ bool comparable(const Run& run) {
   return run.kind != StepKind::kPrefill && run.kind != StepKind::kMixed;
 }
 
-// The fewest activities of the steps in the middle, where there are some to go by.
+bool clearly_less(std::int64_t count, std::int64_t usual) { return count * 10 < usual * 9; }
+
+// The fewest activities of whole steps in the middle, where there are some to go by.
 std::int64_t fewest_inside(const StepList& steps, const std::vector<std::int64_t>& counts,
-                           const Run& run) {
+                           std::int64_t usual, const StepLaunches& launches, const Run& run) {
   constexpr int kEnough = 3;
   int inside = 0;
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (at_an_end(run, steps[i])) continue;
+    if (at_an_end(run, steps[i]) || launches.missing[steps[i]] > 0) continue;
+    if (clearly_less(counts[i], usual)) continue;
     ++inside;
     fewest = std::min(fewest, counts[i]);
   }
@@ -104,11 +107,12 @@ void exclude_incomplete(const StepList& steps, const StepLaunches& launches, Run
   std::vector<std::int64_t> counts;
   for (const auto s : steps) counts.push_back(activities_of(run, launches, s));
   const std::int64_t usual = upper_median(counts);
-  const std::int64_t fewest = comparable(run) ? fewest_inside(steps, counts, run) : 0;
+  const std::int64_t fewest =
+      comparable(run) ? fewest_inside(steps, counts, usual, launches, run) : 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::size_t s = steps[i];
     const bool cut_off = at_an_end(run, s) && counts[i] < fewest;
-    if (launches.missing[s] == 0 && counts[i] * 10 >= usual * 9 && !cut_off) continue;
+    if (launches.missing[s] == 0 && !clearly_less(counts[i], usual) && !cut_off) continue;
     run.steps[s].why_excluded = at_an_end(run, s) ? "partial" : "incomplete";
   }
 }

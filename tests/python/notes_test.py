@@ -13,9 +13,9 @@ RESERVED = {"retiming-off", "limit"}  # in the contract: nothing is re-timed yet
 
 CODE = r'"([a-z]+(?:-[a-z]+)*)"'
 EMITTED = [
-    rf"add_note\(\w+,\s*{CODE}",                         # of a run
-    rf"note_excluded\(\w+,\s*{CODE}",
-    rf"notes\w*\.add\(\{{\s*{CODE}",                      # of a reader
+    rf"add_note\(\s*\w+,\s*{CODE}",                      # of a run
+    rf"note_excluded\(\s*\w+,\s*{CODE}",
+    rf"notes\w*\.add\(\s*\{{\s*{CODE}",                      # of a reader
     rf"\{{{CODE},\s*(?:store::)?Severity::",               # tables of wordings
     rf"note_code = {CODE}",                                # errors by name
     rf"return unusable\((?:.|\n){{1,500}}?{CODE}\);",     # errors in order of their members
