@@ -2,9 +2,10 @@
 // activity A ended, launched by call C of host thread T:
 //   graph             A and the activity before the gap are of one graph replay, or a replay whose
 //                     kernels were not recorded was launched between the two.
-//   unexplained       A's launch is not in the file, or another one's kernel is missing that may have
-//                     run here; or A began before its launch, so that the clocks cannot be compared; or C had returned before the gap began, so A
-//                     stood in the queue: device-side latency, events of other streams.
+//   unexplained       A's launch is not in the file, or a launch between the two lost its kernel,
+//                     which may have run here; or A began before its launch, so that the clocks
+//                     cannot be compared; or C had returned before the gap began, so A stood in the
+//                     queue: device-side latency, events of other streams.
 //   idle-host-sync    C came late, and at b the thread T sat in a call that waits for the device:
 //                     without it, C would have been queued while the device still worked.
 //   idle-host-work    C came late, and T made no call for more than half of the gap, and the gap is
@@ -30,6 +31,7 @@ constexpr std::size_t kReachSamples = 8;
 // Host and device clocks agree to a few us (negative launch latencies of 2.3 us are on record,
 // pytorch/kineto#1380): a wait that seems to end this shortly before the gap did hold the launch.
 constexpr Nanos kClockSlack = 5'000;
+constexpr Nanos kLargestSkew = Nanos{1} << 60;  // hostile times must not overflow
 constexpr Nanos kQueuedFactor =
     4;  // in reaches: below it, latency scatters; above it, A was held up
 constexpr Nanos kWorkFactor = 10;  // in launch spacings
@@ -110,7 +112,7 @@ class GapRules {
       Nanos& skew = skew_[static_cast<std::size_t>(a.step)];
       skew = std::max(skew, calls_.begin[a.call.index] - a.begin);
     }
-    for (Nanos& skew : skew_) skew = skew <= kClockSlack ? 0 : skew;
+    for (Nanos& skew : skew_) skew = skew <= kClockSlack ? 0 : std::min(skew, kLargestSkew);
   }
 
   bool skewed(const run::Activity& a) const {

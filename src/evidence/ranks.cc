@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <tuple>
 
 namespace culprit::evidence {
@@ -42,6 +43,8 @@ void fill_recording(const run::Run& run, RankFigures& rank) {
 }
 
 void fill_steps(const Evidence& evidence, RankFigures& rank) {
+  rank.kind = evidence.run->kind;
+  rank.how = evidence.run->how;
   rank.steps = evidence.steps;
   rank.budget = evidence.budget;
   for (const BudgetRow& row : evidence.budget) {
@@ -50,6 +53,12 @@ void fill_steps(const Evidence& evidence, RankFigures& rank) {
     else if (!known::is_idle(row.owner))
       rank.work_ns_per_step += row.ns_per_step;
   }
+}
+
+// A device that only copies, or has no steps, may well be busy longer than a decode step lasts.
+auto precedence(const RankFigures& rank) {
+  return std::tuple{!rank.refused, rank.kernels > 0, rank.kind == run::StepKind::kDecode,
+                    rank.how != run::StepsHow::kWholeTrace, rank.work_ns_per_step};
 }
 
 // Numbers name ranks only where each has one of its own.
@@ -90,10 +99,8 @@ Ranks measure_ranks(const store::Trace& trace, const run::Builder& builder, run:
            std::tie(b.rank, b.label, b.device, b.process);
   });
   const auto longest =
-      std::max_element(ranks.all.begin(), ranks.all.end(), [](const auto& a, const auto& b) {
-        return std::pair{!a.refused, a.work_ns_per_step} <
-               std::pair{!b.refused, b.work_ns_per_step};
-      });
+      std::max_element(ranks.all.begin(), ranks.all.end(),
+                       [](const auto& a, const auto& b) { return precedence(a) < precedence(b); });
   ranks.headline = static_cast<std::size_t>(longest - ranks.all.begin());
   return ranks;
 }

@@ -1,6 +1,7 @@
 // Ranks: the figures of each rank or device of one file, side by side, and which of them an answer
-// is about: the one that works longest in a step. Communication does not count as work there: a rank
-// that waits for others spends the time in its collectives.
+// is about: of those with decode steps, or else with steps at all, the one that works longest in a
+// step. Communication does not count as work there: a rank that waits for others spends the time in
+// its collectives.
 #pragma once
 
 #include <optional>
@@ -19,7 +20,9 @@ struct RankFigures {
   std::size_t index = 0;             // into run::Builder::devices()
   std::int64_t kernels = 0;          // in the whole recording
   Nanos kernel_ns = 0, busy_ns = 0;  // sum of them, and union of all activities, likewise
-  StepStats steps;                   // of the steps used
+  run::StepKind kind = run::StepKind::kUnknown;
+  run::StepsHow how = run::StepsHow::kWholeTrace;
+  StepStats steps;  // of the steps used
   Nanos comm_ns_per_step = 0, work_ns_per_step = 0;
   std::vector<BudgetRow> budget;
   std::optional<Error> refused;  // no figures of steps then

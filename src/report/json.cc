@@ -425,6 +425,7 @@ void write_rank(JsonWriter& w, const evidence::RankFigures& rank, bool headline)
   w.integer("kernels", known(rank.kernels));
   w.integer("kernel_ns", known(rank.kernel_ns));
   w.integer("busy_ns", known(rank.busy_ns));
+  w.text_or_null("kind", rank.refused ? std::string_view() : run::step_kind_name(rank.kind));
   w.integer("steps", known(rank.steps.used));
   w.integer("mean_ns", known(rank.steps.mean));
   w.integer("work_ns_per_step", known(rank.work_ns_per_step));
