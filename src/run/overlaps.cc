@@ -81,20 +81,27 @@ struct Found {
   std::vector<Late> late;
   std::int64_t legal = 0;
   Nanos legal_time = 0;
-  std::vector<std::int32_t> late_streams, legal_streams;
+  std::vector<std::string> late_streams, legal_streams;
 };
 
-void add_once(std::vector<std::int32_t>& streams, std::int32_t stream) {
-  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+// By number; ids that are no small numbers (HSA queues) as they stand in the file.
+std::string stream_name(const Run& run, const Activity& a) {
+  const store::Trace& trace = *run.trace;
+  const std::int32_t number = trace.device.stream[a.row.index];
+  if (number >= 0) return fmt::format("{}", number);
+  return short_text(trace.strings[trace.threads[trace.device.thread[a.row.index].index].tid]);
+}
+
+void add_once(std::vector<std::string>& streams, std::string stream) {
+  if (streams.empty() || streams.back() != stream) streams.push_back(std::move(stream));
 }
 
 // "stream 7", "streams 0, 3, 5", "streams 1, 2, 3, 4, 5, 6, 7, 8, ..."
-std::string streams_text(std::vector<std::int32_t> streams) {
+std::string streams_text(const std::vector<std::string>& streams) {
   constexpr std::size_t kShown = 8;
-  std::sort(streams.begin(), streams.end());
   std::string text = streams.size() == 1 ? "stream" : "streams";
   for (std::size_t i = 0; i < std::min(streams.size(), kShown); ++i)
-    text += fmt::format("{}{}", i == 0 ? " " : ", ", streams[i]);
+    text += (i == 0 ? " " : ", ") + streams[i];
   return streams.size() > kShown ? text + ", ..." : text;
 }
 
@@ -108,8 +115,8 @@ void note_late(Found& found, Run& run) {
     const Activity& a = run.activities[found.late[i].activity];
     named += fmt::format("{}{} on stream {} at ts {} with dur {} ({})", i == 0 ? "" : "; ",
                          short_text(trace.strings[trace.device.name[a.row.index]]),
-                         trace.device.stream[a.row.index], micros_text(a.begin),
-                         micros_text(found.late[i].raw), duration_text(found.late[i].raw));
+                         stream_name(run, a), micros_text(a.begin), micros_text(found.late[i].raw),
+                         duration_text(found.late[i].raw));
   }
   if (found.late.size() > kNamed) named += "; ...";
   const auto count = static_cast<std::int64_t>(found.late.size());
@@ -166,15 +173,14 @@ void limit_last_ends(const Buckets& streams, Run& run) {
     if (is_last[i] == 0 || a.end <= rest.end || length < kOverflow ||
         length / kTimesLonger <= rest.length())
       continue;
-    const auto& table = run.trace->device;
     add_note(
         run, "impossible-duration", store::Severity::kWarning, 1,
         fmt::format("{} on stream {} at ts {} with dur {} ({}) lasts many times longer than all "
                     "the rest of the recording ({}): limited to its end",
                     short_text(run.trace->strings[run.groups[a.group.index].name]),
-                    table.stream[a.row.index], micros_text(a.begin), micros_text(length),
+                    stream_name(run, a), micros_text(a.begin), micros_text(length),
                     duration_text(length), duration_text(rest.length())),
-        fmt::format("stream {}", table.stream[a.row.index]));
+        "stream " + stream_name(run, a));
     a.end = std::max(a.begin, rest.end);
   }
 }
@@ -195,15 +201,14 @@ void limit_ends(Run& run) {
       const Nanos overlap = stream.overlap(i);
       if (overlap == 0) continue;
       Activity& a = run.activities[stream.index(i)];
-      const std::int32_t number = trace.device.stream[a.row.index];
       if (stream.late(i)) {
         found.late.push_back({stream.index(i), a.end - a.begin});
-        add_once(found.late_streams, number);
+        add_once(found.late_streams, stream_name(run, a));
         a.end = stream.at(i + 1).begin;
       } else if (const Nanos shared = std::min(overlap, stream.length(i + 1)); shared > 0) {
         ++found.legal;
         found.legal_time = capped_sum(found.legal_time, shared);
-        add_once(found.legal_streams, number);
+        add_once(found.legal_streams, stream_name(run, a));
       }
     }
   }

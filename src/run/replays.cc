@@ -59,13 +59,11 @@ Replays find_replays(const Run& run) {
 
 namespace {
 
-// The kernels of some replays by group, sorted: one entry per kernel.
-std::vector<std::uint32_t> groups_of(const Run& run, const Replays& replays, std::uint32_t replay) {
+// The kernels of one replay by group, sorted: one entry per kernel.
+std::vector<std::uint32_t> groups_of(const Run& run, const Buckets& members, std::uint32_t replay) {
   std::vector<std::uint32_t> groups;
-  const std::int64_t kernels = replays.all[replay].kernels;
-  for (std::uint32_t i = replays.all[replay].first;
-       i < run.activities.size() && static_cast<std::int64_t>(groups.size()) < kernels; ++i)
-    if (replays.of[i] == replay) groups.push_back(run.activities[i].group.index);
+  for (std::uint32_t k = members.start[replay]; k < members.start[replay + 1]; ++k)
+    groups.push_back(run.activities[members.rows[k]].group.index);
   std::sort(groups.begin(), groups.end());
   return groups;
 }
@@ -88,18 +86,20 @@ std::int64_t usual_in_a_step(const Like& like, std::size_t steps) {
 }
 
 // Kernels that a lone replay lacks, held against the class it comes nearest to; 0: it is no torso.
-std::int64_t lost_of(const Run& run, const Replays& replays, const Like& lone, StepIndex step,
+std::int64_t lost_of(const Run& run, const Buckets& members, const Like& lone, StepIndex step,
                      const std::vector<const Like*>& classes) {
-  const std::vector<std::uint32_t> part = groups_of(run, replays, lone.first);
+  const auto kernels = [&](const Like& like) {
+    return std::int64_t{members.start[like.first + 1]} - members.start[like.first];
+  };
+  const std::vector<std::uint32_t> part = groups_of(run, members, lone.first);
   std::int64_t lost = 0;
   for (const Like* like : classes) {
-    const std::int64_t more =
-        replays.all[like->first].kernels - static_cast<std::int64_t>(part.size());
+    const std::int64_t more = kernels(*like) - kernels(lone);
     if (more <= 0 || (lost > 0 && more >= lost)) continue;
     const auto here = like->in_step.find(step);
     const std::int64_t in_this_step = here == like->in_step.end() ? 0 : here->second;
     if (in_this_step >= usual_in_a_step(*like, run.steps.size())) continue;
-    const std::vector<std::uint32_t> whole = groups_of(run, replays, like->first);
+    const std::vector<std::uint32_t> whole = groups_of(run, members, like->first);
     if (std::includes(whole.begin(), whole.end(), part.begin(), part.end())) lost = more;
   }
   return lost;
@@ -109,6 +109,7 @@ std::int64_t lost_of(const Run& run, const Replays& replays, const Like& lone, S
 
 std::vector<std::int64_t> missing_in_replays(const Run& run) {
   constexpr std::size_t kFewestSteps = 3, kMostClasses = 16;
+  constexpr int kMostAlone = 256;  // where more are alone, there is no class to hold them against
   std::vector<std::int64_t> missing(run.steps.size(), 0);
   if (run.steps.size() < kFewestSteps) return missing;
   const Replays replays = find_replays(run);
@@ -125,10 +126,14 @@ std::vector<std::int64_t> missing_in_replays(const Run& run) {
     return std::pair{b->replays, a->first} < std::pair{a->replays, b->first};
   });
   if (classes.size() > kMostClasses) classes.resize(kMostClasses);
+  const Buckets members = bucket_rows(
+      run.activities.size(), replays.all.size(),
+      [&](std::size_t i) { return std::min<std::size_t>(replays.of[i], replays.all.size()); });
+  int alone = 0;
   for (const auto& [signature, lone] : likes) {
     const StepIndex step = run.activities[replays.all[lone.first].first].step;
-    if (lone.replays == 1 && step >= 0)
-      missing[static_cast<std::size_t>(step)] += lost_of(run, replays, lone, step, classes);
+    if (lone.replays == 1 && step >= 0 && ++alone <= kMostAlone)
+      missing[static_cast<std::size_t>(step)] += lost_of(run, members, lone, step, classes);
   }
   return missing;
 }
