@@ -136,7 +136,11 @@ Outcome diagnose(const Settings& settings, Console& console) {
   answer.info = &(*trace)->info;
   answer.notes = (*trace)->notes;
 
-  const Result<run::Run> run = run::build(**trace, building(settings, *known));
+  run::Options options = building(settings, *known);
+  run::Builder builder(**trace, options.threads);
+  answer.ranks = evidence::measure_ranks(**trace, builder, options, *known);
+  if (!answer.ranks.all.empty()) options.device = answer.ranks.all[answer.ranks.headline].index;
+  const Result<run::Run> run = std::move(builder).build(options);
   console.stage_done("build");
   if (!run.ok()) return refuse(settings, console, answer, run.error());
   answer.run = &*run;

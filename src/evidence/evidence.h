@@ -84,6 +84,9 @@ struct StepStats {
   Nanos mean = 0, median = 0, p99 = 0;
   Nanos device_span = 0;   // mean over used steps: first to last device activity inside the step
   double device_busy = 0;  // union over that span
+  // Mean over used steps: time in which the device works, overlaps counted once; and the sum over its
+  // activities, which counts an overlap as often as it occurs and is no time of the step.
+  Nanos busy_ns = 0, activity_ns = 0;
   // Time the launching thread needs for a step of its own: launch to launch, without the time it sat
   // in calls that wait for the device. 0: unknown. Profilers inflate it: an upper bound.
   Nanos host_ns = 0;

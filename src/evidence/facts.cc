@@ -15,6 +15,10 @@ void state_steps(Evidence& evidence) {
   say("mean_ns", static_cast<double>(steps.mean), "ns",
       fmt::format("mean wall time of {} used steps", steps.used));
   say("median_ns", static_cast<double>(steps.median), "ns", "median of the same steps");
+  say("busy_ns", static_cast<double>(steps.busy_ns), "ns",
+      "time in which the device works, overlaps counted once, mean over the used steps");
+  say("activity_ns", static_cast<double>(steps.activity_ns), "ns",
+      "sum of the durations of kernels, copies and sets, mean over the used steps");
   say("device_busy", steps.device_busy, "1",
       "union of device activities over first to last activity of each step");
 }

@@ -2,8 +2,10 @@
 // activity A ended, launched by call C of host thread T:
 //   graph             A and the activity before the gap are of one graph replay, or a replay whose
 //                     kernels were not recorded was launched between the two.
-//   unexplained       A's launch is not in the file; or C had returned before the gap began, so A
-//                     stood in the queue: device-side latency, events of other streams.
+//   unexplained       A's launch is not in the file, or a launch between the two lost its kernel,
+//                     which may have run here; or A began before its launch, so that the clocks
+//                     cannot be compared; or C had returned before the gap began, so A stood in the
+//                     queue: device-side latency, events of other streams.
 //   idle-host-sync    C came late, and at b the thread T sat in a call that waits for the device:
 //                     without it, C would have been queued while the device still worked.
 //   idle-host-work    C came late, and T made no call for more than half of the gap, and the gap is
@@ -29,6 +31,7 @@ constexpr std::size_t kReachSamples = 8;
 // Host and device clocks agree to a few us (negative launch latencies of 2.3 us are on record,
 // pytorch/kineto#1380): a wait that seems to end this shortly before the gap did hold the launch.
 constexpr Nanos kClockSlack = 5'000;
+constexpr Nanos kLargestSkew = Nanos{1} << 60;  // hostile times must not overflow
 constexpr Nanos kQueuedFactor =
     4;  // in reaches: below it, latency scatters; above it, A was held up
 constexpr Nanos kWorkFactor = 10;  // in launch spacings
@@ -68,6 +71,7 @@ class GapRules {
   GapRules(const Basis& basis, const std::vector<Gap>& gaps)
       : run_(basis.run), host_(basis.host), calls_(basis.run.trace->calls) {
     spacing_ = std::clamp(host_.launch_spacing(), kShortestSpacing, kLongestSpacing);
+    measure_skew();
     measure_reach(gaps);
   }
 
@@ -78,7 +82,7 @@ class GapRules {
       gap.owner = Owner::kGraph;
     } else if (!gap.after.valid()) {
       explain_end(gap);
-    } else if (!gap.call.valid() || !came_late(gap)) {
+    } else if (!gap.call.valid() || lost_kernel_in(gap) || !came_late(gap)) {
       gap.owner = Owner::kUnexplained;
     } else if (const Nanos ready = issued(gap.call) + reach_;
                ready > gap.begin && gap.end - ready > kQueuedFactor * reach_) {
@@ -99,11 +103,32 @@ class GapRules {
     return id.valid() ? run_.activities[id.index].call : store::CallRow{};
   }
 
+  // How far activities of a step begin before their launches. The clocks are apart by that much at
+  // least, all through the step.
+  void measure_skew() {
+    skew_.assign(run_.steps.size(), 0);
+    for (const run::Activity& a : run_.activities) {
+      if (!a.call.valid() || a.step < 0) continue;
+      Nanos& skew = skew_[static_cast<std::size_t>(a.step)];
+      skew = std::max(skew, calls_.begin[a.call.index] - a.begin);
+    }
+    for (Nanos& skew : skew_) skew = skew <= kClockSlack ? 0 : std::min(skew, kLargestSkew);
+  }
+
+  bool skewed(const run::Activity& a) const {
+    return a.call.valid() && calls_.begin[a.call.index] > a.begin;
+  }
+
+  bool lost_kernel_in(const Gap& gap) const {
+    return host_.unrecorded_kernel_between(call_of(gap.before), gap.call);
+  }
+
   void measure_reach(const std::vector<Gap>& gaps) {
     std::vector<Nanos> reaches;
     for (const Gap& gap : gaps) {
       const store::CallRow call = call_of(gap.after);
-      if (call.valid() && calls_.begin[call.index] >= gap.begin) {
+      if (call.valid() && calls_.begin[call.index] >= gap.begin &&
+          !skewed(run_.activities[gap.after.index])) {
         reaches.push_back(run_.activities[gap.after.index].begin - calls_.begin[call.index]);
       }
     }
@@ -129,15 +154,20 @@ class GapRules {
   }
 
   bool came_late(const Gap& gap) const {
-    const Nanos began = run_.activities[gap.after.index].begin;
-    return issued(gap.call) > gap.begin || began - calls_.begin[gap.call.index] <= 2 * reach_;
+    const run::Activity& after = run_.activities[gap.after.index];
+    if (skewed(after)) return false;
+    const Nanos skew = skew_[static_cast<std::size_t>(gap.step)];
+    return issued(gap.call) - skew > gap.begin ||
+           after.begin - calls_.begin[gap.call.index] + skew <= 2 * reach_;
   }
 
   // Nothing followed on the device: what did the thread that launched last do until the step ended?
   void explain_end(Gap& gap) const {
     gap.owner = Owner::kUnexplained;
     const store::CallRow last = call_of(gap.before);
-    if (last.valid()) blame_host(gap, last, gap.end);
+    if (!last.valid() || skewed(run_.activities[gap.before.index])) return;
+    if (skew_[static_cast<std::size_t>(gap.step)] > 0) return;
+    if (!host_.unrecorded_kernel_behind(last)) blame_host(gap, last, gap.end);
   }
 
   // `launched`: when the thread that made `call` launched what ended the gap.
@@ -162,6 +192,7 @@ class GapRules {
   const store::CallTable& calls_;
   Nanos spacing_ = kShortestSpacing;
   Nanos reach_ = kUsualReach;
+  std::vector<Nanos> skew_;  // by step; 0: none that matters
 };
 
 }  // namespace

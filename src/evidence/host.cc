@@ -42,18 +42,20 @@ class ByName {
 }  // namespace
 
 bool waits_by_name(std::string_view api) {
-  if (contains(api, "Synchronize")) return true;  // cuda*, cu*, hip*: Stream, Event, Device, Ctx
+  if (contains(api, "Synchronize")) return true;  // cuda*, cu*, hip*, ze*, aclrt*
+  for (std::string_view name : {"QueueFinish", "urEventWait", "piEventsWait"}) {  // SYCL's runtimes
+    if (contains(api, name)) return true;
+  }
   // cudaFree and hipFree wait for the whole device; the pool's *FreeAsync does not.
   for (std::string_view name : {"cudaFree", "hipFree", "cuMemFree", "cuMemFree_v2"}) {
     if (api == name) return true;
   }
   const bool copies = contains(api, "Memcpy");
   // hipMemcpyWithStream enqueues and then waits for its stream (ROCm's hipMemcpy family).
-  return copies && !contains(api, "Async") && !contains(api, "Peer") && !contains(api, "Param") &&
+  return copies && !contains(api, "Enqueue") && !contains(api, "Append") &&
+         !contains(api, "Async") && !contains(api, "Peer") && !contains(api, "Param") &&
          !contains(api, "Node");
 }
-
-bool launches_graph(std::string_view api) { return contains(api, "GraphLaunch"); }
 
 HostView::HostView(const run::Run& run) : run_(run) {
   order_by_thread();
@@ -107,12 +109,15 @@ void HostView::find_waiting() {
     if (launched < kMany) ++launched;
     if (pageable[activity.group.index]) waits_[activity.call.index] = true;
   }
-  ByName waiting(trace.strings, waits_by_name), graph(trace.strings, launches_graph);
+  ByName waiting(trace.strings, waits_by_name);
+  std::vector<std::uint8_t> unrecorded(trace.calls.size(), 0);
+  for (const store::CallRow call : run_.graphs_without_kernels) unrecorded[call.index] = kGraph;
+  for (const store::CallRow call : run_.launches_without_kernel) unrecorded[call.index] = kKernel;
   for (std::size_t place = 0; place < by_thread_.size(); ++place) {
     const store::CallRow call = by_thread_[place];
-    const store::StringId name = trace.calls.name[call.index];
-    if (waiting(name)) waits_[call.index] = true;
-    if (launched_[call.index] == 0 && graph(name)) unrecorded_graphs_.push_back(place);
+    if (waiting(trace.calls.name[call.index])) waits_[call.index] = true;
+    if (unrecorded[call.index] == kGraph) unrecorded_graphs_.push_back(place);
+    if (unrecorded[call.index] == kKernel) unrecorded_kernels_.push_back(place);
   }
 }
 
@@ -167,15 +172,33 @@ Nanos HostView::longest_silence(store::ThreadId thread, Nanos from, Nanos to) co
   return std::max(longest, to - quiet_since);
 }
 
-bool HostView::unrecorded_graph_between(store::CallRow first, store::CallRow last) const {
-  if (unrecorded_graphs_.empty() || !first.valid() || !last.valid()) return false;
+bool HostView::any_between(const std::vector<std::size_t>& places, store::CallRow first,
+                           store::CallRow last) const {
+  if (places.empty() || !first.valid() || !last.valid()) return false;
   const auto& calls = run_.trace->calls;
   const store::ThreadId thread = calls.thread[first.index];
   if (thread != calls.thread[last.index]) return false;
   const std::size_t from = first_after(thread, calls.begin[first.index]);
   const std::size_t to = first_after(thread, calls.begin[last.index]);
-  const auto found = std::lower_bound(unrecorded_graphs_.begin(), unrecorded_graphs_.end(), from);
-  return found != unrecorded_graphs_.end() && *found < to;
+  const auto found = std::lower_bound(places.begin(), places.end(), from);
+  return found != places.end() && *found < to;
+}
+
+bool HostView::unrecorded_graph_between(store::CallRow first, store::CallRow last) const {
+  return any_between(unrecorded_graphs_, first, last);
+}
+
+bool HostView::unrecorded_kernel_between(store::CallRow first, store::CallRow last) const {
+  return any_between(unrecorded_kernels_, first, last);
+}
+
+bool HostView::unrecorded_kernel_behind(store::CallRow call) const {
+  if (unrecorded_kernels_.empty() || !call.valid()) return false;
+  const auto& calls = run_.trace->calls;
+  const store::ThreadId thread = calls.thread[call.index];
+  const std::size_t from = first_after(thread, calls.begin[call.index]);
+  const auto found = std::lower_bound(unrecorded_kernels_.begin(), unrecorded_kernels_.end(), from);
+  return found != unrecorded_kernels_.end() && *found < rows_of(thread).second;
 }
 
 std::span<const store::CallRow> HostView::calls_of(store::ThreadId thread, Nanos from,

@@ -13,7 +13,6 @@ namespace culprit::evidence {
 // True for calls that return only when work of the device is done: cudaStreamSynchronize and its
 // kin, blocking copies, frees. CUDA and HIP, runtime and driver spellings.
 bool waits_by_name(std::string_view api);
-bool launches_graph(std::string_view api);
 
 class HostView {
  public:
@@ -26,6 +25,9 @@ class HostView {
   Nanos longest_silence(store::ThreadId thread, Nanos from, Nanos to) const;
   // Whether a graph launch whose kernels were not recorded lies between two calls of one thread.
   bool unrecorded_graph_between(store::CallRow first, store::CallRow last) const;
+  // The same for launches of single kernels; and whether one follows a call.
+  bool unrecorded_kernel_between(store::CallRow first, store::CallRow last) const;
+  bool unrecorded_kernel_behind(store::CallRow call) const;
   // Median time from one launch to the next on a thread; 0 with fewer than two launches.
   Nanos launch_spacing() const { return launch_spacing_; }
   // The calls of `thread` that begin in [from, to), in time order.
@@ -41,8 +43,11 @@ class HostView {
 
  private:
   static constexpr std::uint8_t kMany = 2;
+  enum : std::uint8_t { kRecorded, kGraph, kKernel };
   std::pair<std::size_t, std::size_t> rows_of(store::ThreadId thread) const;
   std::size_t first_after(store::ThreadId thread, Nanos t) const;
+  bool any_between(const std::vector<std::size_t>& places, store::CallRow first,
+                   store::CallRow last) const;
   void order_by_thread();
   void find_waiting();
   void measure_launches();
@@ -52,7 +57,7 @@ class HostView {
   std::vector<std::size_t> starts_;  // first place of thread i in by_thread_; one more at the end
   std::vector<bool> waits_;          // per call
   std::vector<std::uint8_t> launched_;  // per call: activities it launched; kMany: two or more
-  std::vector<std::size_t> unrecorded_graphs_;  // places in by_thread_
+  std::vector<std::size_t> unrecorded_graphs_, unrecorded_kernels_;  // places in by_thread_
   Nanos launch_spacing_ = 0;
   Nanos launch_cost_ = 0;  // median duration of a call that launched one activity
 };

@@ -1,5 +1,6 @@
 // Statistics over the used steps: wall time, device span and busy share, the host's own time.
 #include <algorithm>
+#include <limits>
 
 #include "evidence/measures.h"
 
@@ -26,6 +27,20 @@ Nanos busy(const std::vector<Segment>& segments, store::Span span) {
     total += std::min(segments[i].end, span.end) - std::max(segments[i].begin, span.begin);
   }
   return total;
+}
+
+Nanos add(Nanos a, Nanos b) {  // stops at the largest, on hostile input
+  Nanos sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<Nanos>::max() / 2 : sum;
+}
+
+Nanos sum_of_activities(const run::Run& run, const run::Step& step) {
+  Nanos sum = 0;
+  for (std::int64_t i = step.first; i < step.last; ++i) {
+    const run::Activity& activity = run.activities[static_cast<std::size_t>(i)];
+    sum = add(sum, activity.end - activity.begin);
+  }
+  return sum;
 }
 
 // The thread behind most launches of a step, with its first and last launch.
@@ -88,11 +103,12 @@ void measure_host(const Basis& basis, StepStats& stats) {
 StepStats measure_steps(const Basis& basis) {
   StepStats stats;
   std::vector<Nanos> lengths;
-  Nanos spans = 0, busy_time = 0;
+  Nanos spans = 0, busy_time = 0, activity_time = 0;
   for (const run::Step& step : basis.run.steps) {
     if (step.kind == basis.run.kind) ++stats.found;
     if (!step.used) continue;
     lengths.push_back(step.length());
+    activity_time = add(activity_time, sum_of_activities(basis.run, step));
     const store::Span span = device_span(basis.run, step);
     if (span.empty()) continue;
     spans += span.length();
@@ -106,6 +122,8 @@ StepStats measure_steps(const Basis& basis) {
   stats.median = (lengths[(n - 1) / 2] + lengths[n / 2]) / 2;
   stats.p99 = lengths[(n * 99 + 99) / 100 - 1];  // nearest rank
   stats.device_span = basis.per_step(spans);
+  stats.busy_ns = basis.per_step(busy_time);
+  stats.activity_ns = basis.per_step(activity_time);
   if (spans > 0) stats.device_busy = static_cast<double>(busy_time) / static_cast<double>(spans);
   measure_host(basis, stats);
   return stats;

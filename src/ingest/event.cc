@@ -45,6 +45,8 @@ Field args_field(const char* key, std::size_t size) {
                                  : Field::kIgnored;
     case 8:
       return is(key, "CallFrom") ? Field::kCallFrom : Field::kIgnored;
+    case 9:
+      return is(key, "Task Type") ? Field::kTaskType : Field::kIgnored;
     case 10:
       return is(key, "Input Dims") || is(key, "Input dims") ? Field::kDims
              : is(key, "Input type")                        ? Field::kTypes
@@ -55,11 +57,15 @@ Field args_field(const char* key, std::size_t size) {
              : is(key, "correlation")                         ? Field::kCorrelation
                                                               : Field::kIgnored;
     case 13:
-      return is(key, "In msg nelems") ? Field::kInElements : Field::kIgnored;
+      return is(key, "In msg nelems")   ? Field::kInElements
+             : is(key, "connection_id") ? Field::kConnection
+                                        : Field::kIgnored;
     case 14:
       return is(key, "Out msg nelems") ? Field::kOutElements : Field::kIgnored;
     case 15:
       return is(key, "Collective name") ? Field::kCollective : Field::kIgnored;
+    case 16:
+      return is(key, "Physic Stream Id") ? Field::kStream : Field::kIgnored;
     case 18:
       return is(key, "Process Group Name") ? Field::kGroup : Field::kIgnored;
     case 19:

@@ -30,6 +30,8 @@ enum class Field : std::uint8_t {
   kDur,  // of the event
   kExternal,
   kCorrelation,
+  kConnection,  // "connection_id": the same in traces of torch_npu
+  kTaskType,    // "Task Type": of a task of the device there
   kDevice,
   kStream,
   kGrid,

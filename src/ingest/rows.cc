@@ -58,6 +58,21 @@ bool begins(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
+bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// torch_npu gives the device's tasks and the calls of its runtime no category: the first have a task
+// type, both a connection id.
+Kind kind_without_category(const RawEvent& event) {
+  if (!event.has(Field::kTaskType))
+    return event.has(Field::kConnection) ? Kind::kCall : Kind::kOther;
+  const std::string_view type = event[Field::kTaskType];
+  for (const std::string_view waits : {"WAIT", "RECORD", "NOTIFY", "EVENT", "WRITE_VALUE"})
+    if (holds(type, waits)) return Kind::kSync;
+  return holds(type, "MEMCPY") || holds(type, "SDMA") ? Kind::kMemcpy : Kind::kKernel;
+}
+
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
@@ -109,6 +124,7 @@ void Batch::clear() {
   new_threads.clear();
   events = memory = flows = counters = metadata = others = autograd = 0;
   hip = false;
+  unread.counts.clear();
   faults = {};
 }
 
@@ -159,9 +175,11 @@ void RowBuilder::add(const RawEvent& event, std::int64_t byte, Batch& batch) {
 }
 
 void RowBuilder::add_complete(const RawEvent& event, std::int64_t byte, Batch& batch) {
-  Kind kind = event.has(Field::kCategory) ? kind_of(event[Field::kCategory]) : Kind::kOther;
+  Kind kind =
+      event.has(Field::kCategory) ? kind_of(event[Field::kCategory]) : kind_without_category(event);
   if (kind == Kind::kOther) {
     ++batch.others;
+    if (event.has(Field::kCategory)) batch.unread.add(event[Field::kCategory], 1);
     const std::string_view pid = event.has(Field::kPid) ? event[Field::kPid] : std::string_view{};
     if (pid == "CPU functions" || pid == "CUDA functions" || pid == "CPU Functions" ||
         pid == "CUDA Functions") {
@@ -208,7 +226,7 @@ void RowBuilder::add_row(const RawEvent& event, Kind kind, Times times, std::int
     case Kind::kCall:
       batch.hip |= begins(event[Field::kName], "hip");
       common(t.calls, name());
-      t.calls.correlation.push_back(id(event, Field::kCorrelation, batch, byte));
+      t.calls.correlation.push_back(correlation(event, batch, byte));
       t.calls.external.push_back(id(event, Field::kExternal, batch, byte));
       break;
     case Kind::kKernel:
@@ -242,7 +260,7 @@ void RowBuilder::add_device_columns(const RawEvent& event, Kind kind, std::int64
   store::DeviceTable& t = batch.tables.device;
   t.device.push_back(number(Field::kDevice, Field::kPid));
   t.stream.push_back(number(Field::kStream, Field::kTid));
-  t.correlation.push_back(id(event, Field::kCorrelation, batch, byte));
+  t.correlation.push_back(correlation(event, batch, byte));
   t.external.push_back(id(event, Field::kExternal, batch, byte));
   t.grid.push_back(dim3(Field::kGrid));
   t.block.push_back(dim3(Field::kBlock));
@@ -271,6 +289,11 @@ std::int64_t RowBuilder::id(const RawEvent& event, Field field, Batch& batch, st
   const auto value = parse_integer(event[field]);
   if (!value) batch.fault(Fault::kBadNumber, byte);
   return value.value_or(store::kNoId);
+}
+
+std::int64_t RowBuilder::correlation(const RawEvent& event, Batch& batch, std::int64_t byte) {
+  const bool npu = !event.has(Field::kCorrelation);
+  return id(event, npu ? Field::kConnection : Field::kCorrelation, batch, byte);
 }
 
 StringId RowBuilder::text(const RawEvent& event, Field field, Batch& batch, std::int64_t byte) {
@@ -417,6 +440,7 @@ void append(Batch& batch, RowBuilder& builder, store::Trace& trace,
   info.metadata_events += batch.metadata;
   info.other_events += batch.others;
   info.rocm |= batch.hip;
+  for (const auto& [category, events] : batch.unread.counts) info.unread.add(category, events);
   info.autograd_events += batch.autograd;
 }
 

@@ -41,6 +41,7 @@ struct Batch {
   std::int64_t memory = 0, flows = 0, counters = 0, metadata = 0, others = 0;
   std::int64_t autograd = 0;  // complete events of the pre-Kineto autograd export
   bool hip = false;
+  store::CategoryCounts unread;  // complete events of categories that are not read
   std::array<FaultCount, kFaultCount> faults{};
   void clear();
   void fault(Fault fault, std::int64_t byte);
@@ -85,6 +86,7 @@ class RowBuilder {
   store::StringId frame_name(const RawEvent& event, Batch& batch, std::int64_t byte);
   store::ThreadId thread(const RawEvent& event);
   std::int64_t id(const RawEvent& event, Field field, Batch& batch, std::int64_t byte);
+  std::int64_t correlation(const RawEvent& event, Batch& batch, std::int64_t byte);
   void add_complete(const RawEvent& event, std::int64_t byte, Batch& batch);
   struct Times {
     Nanos begin, dur;

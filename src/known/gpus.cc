@@ -28,8 +28,8 @@ bool is_one_of(std::string_view word, const std::vector<std::string_view>& words
 // "NVIDIA H100 80GB HBM3" -> {"h100", "80gb", "hbm3"}: lower case, one kind of space, no vendor or
 // brand.
 Words words_of(std::string_view name) {
-  static const std::vector<std::string_view> kBrands = {"nvidia",  "amd",   "instinct", "tesla",
-                                                        "geforce", "intel", "intel(r)", "arc(tm)"};
+  static const std::vector<std::string_view> kBrands = {
+      "nvidia", "amd", "instinct", "tesla", "geforce", "intel", "intel(r)", "arc", "arc(tm)"};
   Words words(1);
   for (const char c : lower_case(name.substr(0, 256))) {
     const bool space = c == ' ' || c == '-' || c == '_' || c == '\t';
@@ -206,8 +206,16 @@ std::optional<GpuMatch> match_device(const DeviceProperties& device) {
   if (words.empty()) {
     std::vector<const Row*> all;
     for (const Row& row : rows()) all.push_back(&row);
-    const Row* row = only_by_properties(all, device);
-    return row == nullptr ? std::nullopt : std::optional<GpuMatch>({row->gpu, true, {}});
+    if (const Row* row = only_by_properties(all, device)) return GpuMatch{row->gpu, true, {}};
+    // Boards of two dies appear as two devices, each with half of everything.
+    DeviceProperties board = device;
+    board.sms *= 2;
+    board.total_memory *= 2;
+    const Row* row = only_by_properties(all, board);
+    if (row == nullptr) return std::nullopt;
+    GpuMatch die = fitted_to(*row, device);
+    die.by_properties = true;
+    return die;
   }
   if (const Row* row = by_device_name(words)) return fitted_to(*row, device);
   // "NVIDIA H100" alone is one of three: only its properties can tell.

@@ -177,6 +177,8 @@ void write_steps(JsonWriter& w, const Answer& answer) {
   w.integer("used", known(&evidence::StepStats::used));
   w.integer("device_span_ns", known(&evidence::StepStats::device_span));
   w.number("device_busy", known(&evidence::StepStats::device_busy));
+  w.integer("busy_ns", known(&evidence::StepStats::busy_ns));
+  w.integer("activity_ns", known(&evidence::StepStats::activity_ns));
   w.integer("host_ns", usable ? known_or_null(answer.evidence->steps.host_ns) : std::nullopt);
   w.integer("tokens", usable ? answer.evidence->steps.tokens : std::nullopt);
   w.text_or_null("tokens_how", usable ? answer.evidence->steps.tokens_how : std::string());
@@ -194,17 +196,15 @@ void write_layers(JsonWriter& w, const Answer& answer) {
   w.end();
 }
 
-void write_budget(JsonWriter& w, const Answer& answer) {
+void write_budget(JsonWriter& w, const std::vector<evidence::BudgetRow>& budget) {
   w.begin_array("budget", kBlock);
-  if (answer.usable()) {
-    for (const evidence::BudgetRow& row : answer.evidence->budget) {
-      w.begin_object({}, kLine);
-      w.text("owner", known::owner_name(row.owner));
-      w.integer("ns_per_step", row.ns_per_step);
-      w.number("share", row.share);
-      w.number("calls_per_step", row.calls_per_step, 9);
-      w.end();
-    }
+  for (const evidence::BudgetRow& row : budget) {
+    w.begin_object({}, kLine);
+    w.text("owner", known::owner_name(row.owner));
+    w.integer("ns_per_step", row.ns_per_step);
+    w.number("share", row.share);
+    w.number("calls_per_step", row.calls_per_step, 9);
+    w.end();
   }
   w.end();
 }
@@ -413,7 +413,39 @@ void write_unmeasured(JsonWriter& w) {
   w.begin_array("by", kLine);
   w.end();
   w.end();
-  w.begin_array("ranks", kLine);
+}
+
+// Clocks of ranks are not aligned in this version, so nobody can be said to wait for whom.
+void write_rank(JsonWriter& w, const evidence::RankFigures& rank, bool headline) {
+  const auto known = [&](std::int64_t value) {
+    return rank.refused ? std::nullopt : std::optional(value);
+  };
+  w.begin_object({}, kBlock);
+  w.integer("rank", rank.rank);
+  w.text_or_null("label", rank.label);
+  w.text_or_null("process", rank.process);
+  w.integer("device", rank.device);
+  w.boolean("headline", headline);
+  w.text_or_null("refused", rank.refused ? rank.refused->what : std::string());
+  w.integer("kernels", known(rank.kernels));
+  w.integer("kernel_ns", known(rank.kernel_ns));
+  w.integer("busy_ns", known(rank.busy_ns));
+  w.text_or_null("kind", rank.refused ? std::string_view() : run::step_kind_name(rank.kind));
+  w.integer("steps", known(rank.steps.used));
+  w.integer("mean_ns", known(rank.steps.mean));
+  w.integer("work_ns_per_step", known(rank.work_ns_per_step));
+  w.integer("comm_ns_per_step", known(rank.comm_ns_per_step));
+  for (const std::string_view key :
+       {"wait_ns_per_step", "clock_offset_ns", "waits_for", "late_because"})
+    w.null(key);
+  write_budget(w, rank.budget);
+  w.end();
+}
+
+void write_ranks(JsonWriter& w, const Answer& answer) {
+  w.begin_array("ranks", kBlock);
+  for (std::size_t i = 0; answer.usable() && i < answer.ranks.all.size(); ++i)
+    write_rank(w, answer.ranks.all[i], i == answer.ranks.headline);
   w.end();
 }
 
@@ -485,11 +517,12 @@ std::string render_json(const Answer& answer, std::optional<Table> table) {
   write_model(w, answer);
   write_steps(w, answer);
   write_layers(w, answer);
-  write_budget(w, answer);
+  write_budget(w, answer.usable() ? answer.evidence->budget : std::vector<evidence::BudgetRow>());
   write_kernels(w, answer);
   write_verdict(w, answer);
   write_unmeasured(w);
   write_retiming(w, answer);
+  write_ranks(w, answer);
   write_facts(w, answer);
   if (answer.what_if != nullptr) write_what_if(w, *answer.what_if);
   if (table) write_table_json(w, *table, answer);

@@ -7,8 +7,9 @@ namespace {
 
 constexpr NoteGuide kGuide[] = {
     {"kernels-missing",
-     "Launches have no kernel in the trace: the profiler dropped device records or its window cut "
-     "them off.",
+     "Launches have no kernel in the trace, or graph replays lack some: the profiler dropped "
+     "device "
+     "records. No idle time is derived where one may have run.",
      "Record fewer steps, or start and stop the profiler between steps after a device "
      "synchronisation.",
      true},
@@ -30,9 +31,13 @@ constexpr NoteGuide kGuide[] = {
     {"graph-level-rows", "Graph replays appear as single rows without their kernels.",
      "Record graphs by node (Nsight: --cuda-graph-trace=node).", true},
     {"late-timestamps",
-     "Device rows end after many later rows of their stream began; they were clipped there.",
-     "Update the driver or the profiler library; the ranking is that of the clipped times.", true},
-    {"impossible-duration", "A row lasts longer than the whole recording; it was not counted.",
+     "Device rows end long after later rows of their stream began; each was limited to the start "
+     "of "
+     "the next row.",
+     "Update the driver or the profiler library; the ranking is that of the limited times.", true},
+    {"impossible-duration",
+     "The last row of a stream lasts many times longer than all the rest of the recording; it was "
+     "limited to the recording's end.",
      "Record again; report the row to the profiler's makers if it comes back.", true},
     {"negative-duration", "A row ends before it begins; its duration was taken as zero.",
      "Record again; report the row to the profiler's makers if it comes back.", true},
@@ -40,14 +45,21 @@ constexpr NoteGuide kGuide[] = {
      "Neighbouring kernels of one stream overlap for a short time (programmatic dependent launch).",
      "Nothing: the overlap is real and is counted once."},
     {"clock-skew", "Kernels begin before their launch: the clocks of host and device differ.",
-     "Nothing for the device's figures; launch delays are not derived from such kernels."},
-    {"partial-step", "The first or last step is cut off by the recording window; it was left out.",
+     "Nothing for the device's figures; no latency and no idle time is derived from such kernels."},
+    {"partial-step",
+     "Steps that are cut off by the recording window or lost kernels were left out of the means.",
      "Record one step more than you want to look at."},
     {"outlier-step", "Steps far longer than the rest were left out of the means.",
      "Look at them with `culprit steps`; include them with --steps A..B."},
     {"id-collision",
-     "Ids are used twice for different things (several ranks in one file, or restarted counters).",
+     "Several launches share a correlation id (several ranks in one file, or restarted counters); "
+     "what runs under it is linked to none of them.",
      "Give the ranks' own files.", true},
+    {"grid-in-work-items",
+     "Every kernel's grid is a multiple of its block, as where a tracer writes work-items; grids "
+     "were "
+     "divided by their blocks.",
+     "Nothing; give the trace of a newer profiler library if element counts look wrong."},
     {"bad-event", "Events are no proper events and were skipped.",
      "Record or export again if the count matters; everything else was read.", true},
     {"bad-string", "Strings hold bytes that are no UTF-8, or a quote that is not escaped.",
@@ -84,7 +96,9 @@ constexpr NoteGuide kGuide[] = {
     {"ranks-inseparable", "Several ranks are mixed in one file and nothing tells them apart.",
      "Give the ranks' own files.", true},
     {"other-devices",
-     "The file holds activities of several devices; the figures are about the busiest one.",
+     "The file holds several ranks or devices; the figures are about the one that works longest in "
+     "a "
+     "step, the table of ranks tells about the others.",
      "Give the trace of the rank you mean, if it is another."},
     {"cannot-read", "The input cannot be opened or read.", "Check the path and the permissions."},
     {"unsupported", "The input is of a kind that is not read.",

@@ -26,6 +26,13 @@ constexpr Detail kDetails[] = {
 // Sentences are cut only when fewer rows do not help.
 constexpr int kParagraphLines[] = {4, 3, 2, 1};
 
+// Steps that no mark tells are said to be inferred, and from what.
+std::string_view inferred_from(run::StepsHow how) {
+  if (how == run::StepsHow::kGraphReplay) return "inferred from equal graph replays";
+  if (how == run::StepsHow::kRepetition) return "inferred from repeating kernels";
+  return {};
+}
+
 std::string steps_text(const Page& page, const Answer& answer) {
   const evidence::StepStats& steps = answer.evidence->steps;
   const std::string_view kind = run::step_kind_name(answer.run->kind);
@@ -41,6 +48,8 @@ std::string steps_text(const Page& page, const Answer& answer) {
     which += which.empty() ? "" : ", ";
     which += several ? "several batch sizes" : fmt::format("batch {}", *groups.front().batch);
   }
+  const std::string_view inferred = inferred_from(answer.run->how);
+  if (!inferred.empty()) which += fmt::format("{}{}", which.empty() ? "" : ", ", inferred);
   if (!which.empty()) out += " (" + which + ")";
   out += steps.used == 1 ? fmt::format(": {}", page.duration(steps.mean))
                          : fmt::format(": {} mean, {} p99", page.duration(steps.mean),
@@ -72,6 +81,7 @@ void add_head(Page& page, const Answer& answer) {
   }
   page.paragraph(page.drop_folders(input, page.options().width - text::display_width(size)) + size,
                  0, 2);
+  add_rank_of_answer(page, answer);
   page.paragraph(steps_text(page, answer), 0, 2);
   page.paragraph(device_text(answer), 0, 2);
 }
@@ -196,6 +206,7 @@ Page compose(const Answer& answer, const TextOptions& options, const Detail& det
   add_headline(page, answer);
   page.limit_paragraphs(paragraph_lines);
   add_budget(page, answer, detail.budget_rows);
+  add_ranks(page, answer, detail.budget_rows);
   add_suspects(page, answer, static_cast<std::size_t>(detail.suspects));
   add_ruled_out(page, answer, static_cast<std::size_t>(detail.ruled_out));
   add_notes(page, answer, detail.notes);

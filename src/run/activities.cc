@@ -89,16 +89,39 @@ class GroupIndex {
   std::vector<std::uint32_t> decoded_;  // by StringId: a group of that kernel name
 };
 
+// Some versions of ROCm's tracer write grids in work-items instead of blocks. Blocks are a multiple
+// of the block's size by chance only, work-items always.
+void read_grids(Run& run) {
+  constexpr int kEnough = 16;  // groups by which chance is ruled out
+  if (!run.trace->info.rocm) return;
+  int groups = 0;
+  for (const Group& g : run.groups) {
+    if (g.grid == store::Dim3{} || g.block == store::Dim3{}) continue;
+    for (std::size_t d = 0; d < g.grid.size(); ++d)
+      if (g.block[d] <= 0 || g.grid[d] % g.block[d] != 0) return;
+    ++groups;
+  }
+  if (groups < kEnough) return;
+  for (Group& g : run.groups)
+    for (std::size_t d = 0; d < g.grid.size(); ++d)
+      if (g.block[d] > 0) g.grid[d] /= g.block[d];
+  add_note(run, "grid-in-work-items", store::Severity::kInfo, groups,
+           "every grid is a multiple of its block: they are read as work-items and divided by the "
+           "block");
+}
+
 }  // namespace
 
-void collect_activities(Run& run) {
+void collect_activities(Run& run, const Links& links) {
   const store::Trace& trace = *run.trace;
   const auto& table = trace.device;
   RowList rows;
   rows.reserve(table.size());
   std::int64_t out_of_range = 0;
   for (std::size_t row = 0; row < table.size(); ++row) {
-    if (table.device[row] != run.device || trace.threads[table.thread[row].index].rank != run.rank)
+    if (table.device[row] != run.device ||
+        trace.threads[table.thread[row].index].rank != run.rank ||
+        process_of(trace, links, store::DeviceRow(row)) != run.process)
       continue;
     if (table.begin[row] < -kLongest || table.begin[row] > kLongest)
       ++out_of_range;
@@ -124,6 +147,7 @@ void collect_activities(Run& run) {
     activity.kind = group.kind;
     run.activities.push_back(activity);
   }
+  read_grids(run);
 }
 
 }  // namespace culprit::run

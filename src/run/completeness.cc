@@ -2,6 +2,8 @@
 // made, and a file that cannot carry a verdict is refused.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "run/chapters.h"
 
 namespace culprit::run {
@@ -24,7 +26,7 @@ Launches count_launches(const Run& run, const Links& links) {
     const Api api = links.api_of(trace, CallRow{call});
     if (api == Api::kBeginCapture || api == Api::kEndCapture || api == Api::kInstantiate)
       found.capturing = true;
-    if (api != Api::kKernelLaunch || !of_rank(run, CallRow{call})) continue;
+    if (api != Api::kKernelLaunch || !of_run(run, CallRow{call})) continue;
     ++found.all;
     found.without += links.has_activity[call] == 0 ? 1 : 0;
     found.lost += links.lost[call];
@@ -42,11 +44,14 @@ std::string missing_text(std::int64_t missing, const Launches& found) {
                      counted(found.all, "launch", "launches"));
 }
 
+std::string share_text(std::int64_t part, std::int64_t all) {
+  return fmt::format("{:.3g} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
+
 // "steps 0-2, 5": the steps in which launches lack their kernel.
-std::string missing_where(const Run& run, const Links& links) {
+std::string missing_where(const std::vector<std::int64_t>& missing) {
   std::string where;
   StepIndex from = -1, to = -1;
-  const std::vector<std::int64_t> missing = missing_by_step(run, links);
   for (std::size_t s = 0; s <= missing.size(); ++s) {
     if (s < missing.size() && missing[s] > 0) {
       if (from < 0) from = static_cast<StepIndex>(s);
@@ -79,32 +84,51 @@ bool launched_before_recording(const Run& run) {
   return linked > 0;
 }
 
-void note_unlaunched(Run& run) {
+// Kernels of which several launches could be the own one are no such case.
+std::int64_t unlaunched(const Run& run, const Links& links) {
+  std::int64_t unclear = 0;
+  for (const Activity& a : run.activities)
+    if (!links.unclear.empty() && links.unclear[a.row.index] != 0 &&
+        run.trace->device.kind[a.row.index] == store::DeviceKind::kKernel)
+      ++unclear;
+  return run.kernels_without_launch - unclear;
+}
+
+void note_unlaunched(Run& run, std::int64_t count) {
   std::int64_t kernels = 0;
   for (const Group& g : run.groups)
     kernels += g.device_kind == store::DeviceKind::kKernel ? g.activities : 0;
   const bool before = launched_before_recording(run);
-  add_note(run, "launches-missing", before ? Severity::kInfo : Severity::kDataLoss,
-           run.kernels_without_launch,
+  add_note(run, "launches-missing", before ? Severity::kInfo : Severity::kDataLoss, count,
            fmt::format("{} of {} without a launch in the file, {}: operator and source unknown",
-                       run.kernels_without_launch, counted(kernels, "kernel", "kernels"),
+                       count, counted(kernels, "kernel", "kernels"),
                        before ? "launched before the recording began" : "lost or not recorded"));
 }
 
-void note_missing(Run& run, const Links& links) {
+void note_missing(Run& run, const Links& links, const StepLaunches& launches) {
   const Launches found = count_launches(run, links);
-  if (found.lost > 0)
-    add_note(run, "kernels-missing", Severity::kDataLoss, found.lost,
-             missing_text(found.lost, found) +
-                 " in the file: the profiler dropped device events; steps that lack some "
-                 "are left out of the means",
-             missing_where(run, links));
+  const std::int64_t of_replays = launches.missing_of_replays;
+  if (found.lost + of_replays > 0) {
+    std::string what;
+    if (found.lost > 0)
+      what = missing_text(found.lost, found) + " in the file (" +
+             share_text(found.lost, found.all) + ")";
+    if (of_replays > 0)
+      what += (what.empty() ? "" : ", and ") + counted(of_replays,
+                                                       "kernel of a graph replay is missing",
+                                                       "kernels of graph replays are missing");
+    add_note(run, "kernels-missing", Severity::kDataLoss, found.lost + of_replays,
+             what +
+                 ": the profiler dropped device events; steps that lack some are left out of the "
+                 "means, and no idle time is derived where one may have run",
+             missing_where(launches.missing));
+  }
   const auto empty = static_cast<std::int64_t>(run.graphs_without_kernels.size());
   if (empty > 0)
     add_note(run, "graph-level-rows", Severity::kDataLoss, empty,
              counted(empty, "graph launch has", "graph launches have") +
                  " no kernels in the file: their time is graph time, not idle time");
-  if (run.kernels_without_launch > 0) note_unlaunched(run);
+  if (const std::int64_t count = unlaunched(run, links); count > 0) note_unlaunched(run, count);
 }
 
 void note_operators(Run& run) {
@@ -148,27 +172,17 @@ void note_not_recorded(Run& run) {
              "no Python frames in the file (with_stack): source lines are unknown");
 }
 
-void note_other_devices(Run& run) {
-  const std::vector<Device> devices = devices_of(*run.trace);
-  if (devices.size() < 2) return;
-  std::int64_t others = 0;
-  for (const Device& d : devices)
-    if (d.id != run.device || d.rank != run.rank) others += d.activities;
-  add_note(run, "other-devices", Severity::kInfo, static_cast<std::int64_t>(devices.size()) - 1,
-           fmt::format("the figures are about device {}; {} of {} are left out", run.device,
-                       counted(others, "activity", "activities"),
-                       counted(static_cast<std::int64_t>(devices.size()) - 1, "other device",
-                               "other devices")));
-}
-
 }  // namespace
 
-std::vector<std::int64_t> missing_by_step(const Run& run, const Links& links) {
+void find_missing(const Run& run, const Links& links, StepLaunches& launches) {
   const store::Trace& trace = *run.trace;
   std::vector<StepIndex> linked(trace.calls.size(), -1);
   for (const Activity& a : run.activities)
     if (a.call.valid()) linked[a.call.index] = a.step;
-  std::vector<std::int64_t> missing(run.steps.size(), 0);
+  std::vector<std::int64_t>& missing = launches.missing;
+  missing = missing_in_replays(run);
+  // At the ends of the recording a replay is cut off, which is no loss.
+  for (std::size_t s = 1; s + 1 < missing.size(); ++s) launches.missing_of_replays += missing[s];
   const auto add = [&](StepIndex step) {
     if (step >= 0) ++missing[static_cast<std::size_t>(step)];
   };
@@ -186,15 +200,42 @@ std::vector<std::int64_t> missing_by_step(const Run& run, const Links& links) {
         open.clear();
         before = linked[call];
       } else if (links.lost[call] != 0) {
-        if (links.step_of_call.empty())
+        if (launches.step_of_call.empty())
           open.push_back(before);
         else
-          add(links.step_of_call[call]);
+          add(launches.step_of_call[call]);
       }
     }
     for (const StepIndex step : open) add(step);
   }
-  return missing;
+}
+
+// "10,346 operators, 823 runtime calls and 1,313 events of category mtia_ccp_events, which are not
+// read": what a file without device activity holds instead. Categories that only annotate are left
+// out.
+std::string found_instead(const store::Trace& trace) {
+  constexpr std::array<std::string_view, 8> kAnnotate{"Trace",
+                                                      "overhead",
+                                                      "ac2g",
+                                                      "fwdbwd",
+                                                      "cuda_event",
+                                                      "cpu_instant_event",
+                                                      "external_correlation",
+                                                      "hardware_counters"};
+  std::vector<std::string> found;
+  const auto add = [&](std::size_t n, std::string_view one, std::string_view many) {
+    if (n > 0) found.push_back(counted(static_cast<std::int64_t>(n), one, many));
+  };
+  add(trace.ops.size(), "operator", "operators");
+  add(trace.calls.size(), "runtime call", "runtime calls");
+  for (const auto& [category, events] : trace.info.unread.counts) {
+    const bool annotates =
+        std::find(kAnnotate.begin(), kAnnotate.end(), category) != kAnnotate.end();
+    if (!annotates && found.size() < 6)
+      found.push_back(counted(events, "event", "events") + " of category " + short_text(category) +
+                      ", which is not read");
+  }
+  return found.empty() ? std::string() : fmt::format("; it holds {}", fmt::join(found, ", "));
 }
 
 Status check_completeness(Run& run, const Links& links) {
@@ -213,11 +254,12 @@ Status check_completeness(Run& run, const Links& links) {
         "sources to its graph kernels",
         "capture-trace");
   if (run.activities.empty())
-    return unusable("no device activity was recorded: " +
-                        (found.all > 0 ? missing_text(found.without, found)
-                                       : "no kernel, copy or set in the file"),
-                    "record with ProfilerActivity.CUDA (activities CPU and GPU in SGLang and vLLM)",
-                    "no-device-activity");
+    return unusable(
+        "no device activity was recorded: " +
+            (found.all > 0 ? missing_text(found.without, found)
+                           : "no kernel, copy or set in the file" + found_instead(trace)),
+        "record with ProfilerActivity.CUDA (activities CPU and GPU in SGLang and vLLM)",
+        "no-device-activity");
   if (2 * found.lost > found.all)
     return unusable("most device activity is missing: " + missing_text(found.lost, found),
                     "record fewer steps, so that the profiler's buffers hold them",
@@ -225,11 +267,10 @@ Status check_completeness(Run& run, const Links& links) {
   return Ok{};
 }
 
-void note_completeness(Run& run, const Links& links) {
-  note_missing(run, links);
+void note_completeness(Run& run, const Links& links, const StepLaunches& launches) {
+  note_missing(run, links, launches);
   note_operators(run);
   note_not_recorded(run);
-  note_other_devices(run);
 }
 
 }  // namespace culprit::run

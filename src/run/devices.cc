@@ -1,4 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "run/chapters.h"
 
@@ -48,17 +52,29 @@ Status match_gpu(const Options& options, Run& run) {
 
 }  // namespace
 
-std::vector<Device> devices_of(const store::Trace& trace) {
+store::StringId process_of(const store::Trace& trace, const Links& links, store::DeviceRow row) {
+  if (links.driver.empty()) return store::StringId(0);
+  if (links.processes.hosts(trace.device.thread[row.index]).size() < 2) return store::StringId(0);
+  const ProcessId driver = links.driver[row.index];
+  return driver.valid() ? links.processes.pid(driver) : store::StringId(0);
+}
+
+std::vector<Device> find_devices(const store::Trace& trace, const Links& links) {
+  using Key = std::tuple<store::StringId, store::StringId, std::int32_t>;
+  std::map<Key, std::size_t> known;
   std::vector<Device> devices;
   std::size_t last = 0;
   for (std::size_t row = 0; row < trace.device.size(); ++row) {
     const store::StringId rank = trace.threads[trace.device.thread[row].index].rank;
+    const store::StringId process = process_of(trace, links, store::DeviceRow(row));
     const std::int32_t id = trace.device.device[row];
-    const auto is_it = [&](const Device& d) { return d.id == id && d.rank == rank; };
+    const auto is_it = [&](const Device& d) {
+      return d.id == id && d.rank == rank && d.process == process;
+    };
     if (last >= devices.size() || !is_it(devices[last])) {
-      last = static_cast<std::size_t>(std::find_if(devices.begin(), devices.end(), is_it) -
-                                      devices.begin());
-      if (last == devices.size()) devices.push_back({rank, id, 0, 0});
+      const auto [at, fresh] = known.try_emplace({rank, process, id}, devices.size());
+      if (fresh) devices.push_back({rank, process, id, 0, 0});
+      last = at->second;
     }
     ++devices[last].activities;
     if (trace.device.kind[row] == store::DeviceKind::kKernel)
@@ -70,19 +86,44 @@ std::vector<Device> devices_of(const store::Trace& trace) {
   return devices;
 }
 
-Status choose_device(const Options& options, Run& run) {
-  const std::vector<Device> devices = devices_of(*run.trace);
+Status choose_device(const Options& options, const std::vector<Device>& devices, Run& run) {
   if (options.device > 0 && options.device >= devices.size())
     return Error{Error::Code::kUsage,
                  counted(static_cast<std::int64_t>(devices.size()), "device has", "devices have") +
                      " activities in the trace",
                  "", "choose one of them, counted from 0", ""};
-  if (devices.empty()) return Ok{};  // said by check_completeness
+  if (devices.empty()) {  // said by check_completeness
+    run.rank = run.process = store::StringId(0);
+    return Ok{};
+  }
   run.device = devices[options.device].id;
   run.rank = devices[options.device].rank;
+  run.process = devices[options.device].process;
   if (const auto* properties = properties_of(run.trace->info, run.device))
     run.properties = convert(*properties);
   return match_gpu(options, run);
+}
+
+std::string device_label(const store::Trace& trace, const Device& device) {
+  const std::string_view rank = trace.strings.or_empty(device.rank);
+  const std::string_view process = trace.strings.or_empty(device.process);
+  std::string label = fmt::format("device {}", device.id);
+  if (!process.empty()) label += fmt::format(" of process {}", short_text(process));
+  return rank.empty() ? label : fmt::format("{} {}", rank, label);
+}
+
+void note_other_devices(const std::vector<Device>& devices, Run& run) {
+  if (devices.size() < 2) return;
+  std::int64_t others = 0;
+  for (const Device& d : devices)
+    if (d.id != run.device || d.rank != run.rank || d.process != run.process)
+      others += d.activities;
+  const auto count = static_cast<std::int64_t>(devices.size()) - 1;
+  add_note(run, "other-devices", store::Severity::kInfo, count,
+           fmt::format("the figures are about {}; {} of {} are left out",
+                       device_label(*run.trace, {run.rank, run.process, run.device, 0, 0}),
+                       counted(others, "activity", "activities"),
+                       counted(count, "other device", "other devices")));
 }
 
 }  // namespace culprit::run

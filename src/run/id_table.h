@@ -1,13 +1,13 @@
-// IdTable: (rank label, id) -> a row number. Correlation and External ids repeat from rank to rank
-// of a merged file, so the label is part of the key. Open addressing, at most half full: one probe
-// as a rule.
+// IdTable: (process, id) -> a row number. Correlation and External ids repeat from process to
+// process of a merged file, so the process is part of the key. Open addressing, at most half full:
+// one probe as a rule.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <vector>
 
-#include "store/strings.h"
+#include "run/processes.h"
 
 namespace culprit::run {
 
@@ -19,27 +19,28 @@ class IdTable {
 
   // The value of the key; kNone where `find` has none. insert() keeps an older value and adds
   // nothing then. At most `capacity` keys may be inserted.
-  std::uint32_t find(store::StringId label, std::int64_t id) const {
-    return slots_[slot_of(label, id)].value;
+  std::uint32_t find(ProcessId process, std::int64_t id) const {
+    return slots_[slot_of(process, id)].value;
   }
-  std::uint32_t* insert(store::StringId label, std::int64_t id, std::uint32_t value) {
-    Slot& slot = slots_[slot_of(label, id)];
-    if (slot.value == kNone) slot = {id, label.index, value};
+  std::uint32_t* insert(ProcessId process, std::int64_t id, std::uint32_t value) {
+    Slot& slot = slots_[slot_of(process, id)];
+    if (slot.value == kNone) slot = {id, process.index, value};
     return &slot.value;
   }
 
  private:
   struct Slot {
     std::int64_t id = 0;
-    std::uint32_t label = 0;
+    std::uint32_t process = 0;
     std::uint32_t value = kNone;
   };
-  std::size_t slot_of(store::StringId label, std::int64_t id) const {
+  std::size_t slot_of(ProcessId process, std::int64_t id) const {
     const std::size_t mask = slots_.size() - 1;
     std::uint64_t hash = static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15U;
-    hash ^= static_cast<std::uint64_t>(label.index) * 0xff51afd7ed558ccdU;
+    hash ^= static_cast<std::uint64_t>(process.index) * 0xff51afd7ed558ccdU;
     std::size_t at = static_cast<std::size_t>(hash >> 32) & mask;
-    while (slots_[at].value != kNone && (slots_[at].id != id || slots_[at].label != label.index))
+    while (slots_[at].value != kNone &&
+           (slots_[at].id != id || slots_[at].process != process.index))
       at = (at + 1) & mask;
     return at;
   }

@@ -3,28 +3,31 @@
 #include <algorithm>
 
 #include "run/chapters.h"
+#include "run/drivers.h"
 #include "run/id_table.h"
 
 namespace culprit::run {
 namespace {
 
 using store::CallRow;
-using store::OpRow;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
 // cudaLaunchKernelExC, cuLaunchKernelEx, hipExtModuleLaunchKernel, cudaGraphLaunch,
-// hipMemcpyWithStream, ...: the vendors' names differ in prefix and suffix only.
+// hipMemcpyWithStream, urEnqueueKernelLaunch, zeCommandListAppendMemoryCopy, Node@launch, ...: the
+// vendors' names differ in prefix and suffix only.
 Api api_of_name(std::string_view name) {
   if (contains(name, "StreamBeginCapture")) return Api::kBeginCapture;
   if (contains(name, "StreamEndCapture")) return Api::kEndCapture;
   if (contains(name, "GraphInstantiate")) return Api::kInstantiate;
-  if (contains(name, "GraphLaunch")) return Api::kGraphLaunch;
+  if (contains(name, "GraphLaunch") || contains(name, "ModelExecute")) return Api::kGraphLaunch;
+  if (name == "Node@launch") return Api::kKernelLaunch;
   if (contains(name, "Launch") && (contains(name, "Kernel") || contains(name, "LaunchGrid")))
     return Api::kKernelLaunch;
-  if (contains(name, "emcpy") || contains(name, "emset")) return Api::kCopyOrSet;
+  for (const std::string_view part : {"emcpy", "emset", "MemoryCopy", "MemBufferCopy", "Fill"})
+    if (contains(name, part)) return Api::kCopyOrSet;
   return Api::kOther;
 }
 
@@ -73,8 +76,8 @@ IdTable index_correlations(const store::Trace& trace, Links& links) {
   IdTable index(calls.size());
   for (std::uint32_t row = 0; row < calls.size(); ++row) {
     if (calls.correlation[row] == store::kNoId) continue;
-    const store::StringId rank = trace.threads[calls.thread[row].index].rank;
-    std::uint32_t* known = index.insert(rank, calls.correlation[row], row);
+    const ProcessId process = links.processes.of(calls.thread[row]);
+    std::uint32_t* known = index.insert(process, calls.correlation[row], row);
     if (*known == row) continue;
     if (!starts_work(links.api_of(trace, CallRow{*known})))
       *known = row;
@@ -83,55 +86,82 @@ IdTable index_correlations(const store::Trace& trace, Links& links) {
     else if (one_inside_the_other(calls, *known, row))
       links.twins.emplace_back(*known, row);
     else
-      links.colliding.push_back(*known);
+      links.clashes.emplace_back(*known, row);
   }
   return index;
 }
 
-// Calls of the activities of every device, by row; a launch of one kernel that gets several is of a
-// colliding id as well.
-std::vector<CallRow> find_calls(const store::Trace& trace, const IdTable& index, Links& links) {
+// Where every label has one host process, as a rule: the id alone tells the call.
+void find_calls(const store::Trace& trace, const IdTable& index, Links& links) {
   const auto& device = trace.device;
-  std::vector<CallRow> call_of(device.size());
-  std::vector<std::uint8_t> kernels(trace.calls.size(), 0);  // by call: 0, 1, or 2 for more
   for (std::size_t row = 0; row < device.size(); ++row) {
-    if (device.correlation[row] == store::kNoId) continue;
-    const std::uint32_t call =
-        index.find(trace.threads[device.thread[row].index].rank, device.correlation[row]);
+    const auto hosts = links.processes.hosts(device.thread[row]);
+    if (device.correlation[row] == store::kNoId || hosts.empty()) continue;
+    const std::uint32_t call = index.find(hosts.front(), device.correlation[row]);
     if (call == IdTable::kNone) continue;
-    call_of[row] = CallRow{call};
+    links.call_of[row] = CallRow{call};
     links.has_activity[call] = 1;
-    if (device.kind[row] != store::DeviceKind::kKernel || kernels[call] == 2) continue;
-    if (++kernels[call] == 2 && links.api_of(trace, CallRow{call}) == Api::kKernelLaunch)
-      links.colliding.push_back(call);
   }
-  for (const auto& [linked, twin] : links.twins)
-    links.has_activity[twin] = links.has_activity[linked];
-  auto& colliding = links.colliding;
-  std::sort(colliding.begin(), colliding.end());
-  colliding.erase(std::unique(colliding.begin(), colliding.end()), colliding.end());
-  return call_of;
 }
 
-// Colliding ids cannot be told apart: when they are many, the file holds several processes that
-// nothing separates, and any link in it may be wrong.
-Status check_collisions(Run& run, Links& links) {
-  const store::Trace& trace = *run.trace;
-  if (links.colliding.empty()) return Ok{};
-  std::int64_t starting = 0;
-  for (const store::StringId name : trace.calls.name)
-    starting += starts_work(links.api[name.index]) ? 1 : 0;
-  const auto colliding = static_cast<std::int64_t>(links.colliding.size());
-  if (colliding > 1 && colliding * 100 > starting)
+// The kernels of one launch: how many, and whether on one device or several.
+struct Kernels {
+  std::uint32_t first = 0xffffffffU;  // row
+  bool again = false;                 // another one on the same device
+  bool elsewhere = false;             // another one on another device
+};
+
+std::vector<Kernels> kernels_by_call(const store::Trace& trace, const Links& links) {
+  const auto& device = trace.device;
+  std::vector<Kernels> kernels(trace.calls.size());
+  for (std::uint32_t row = 0; row < device.size(); ++row) {
+    const CallRow call = links.call_of[row];
+    if (!call.valid() || device.kind[row] != store::DeviceKind::kKernel) continue;
+    Kernels& found = kernels[call.index];
+    if (found.first == 0xffffffffU)
+      found.first = row;
+    else if (device.device[row] == device.device[found.first])
+      found.again = true;
+    else
+      found.elsewhere = true;
+  }
+  return kernels;
+}
+
+// Launches whose id another launch of the process has as well, and launches of one kernel that have
+// several. Their kernels cannot be told apart: they are linked to none. On devices of their own they
+// are still apart; on one device nothing separates the processes that such a file was merged from.
+Status check_collisions(const store::Trace& trace, Links& links) {
+  const std::vector<Kernels> kernels = kernels_by_call(trace, links);
+  std::vector<std::uint8_t> clashes(trace.calls.size(), 0);
+  for (const auto& [known, other] : links.clashes) {
+    clashes[known] = 1;
+    links.has_activity[other] = links.has_activity[known];
+  }
+  std::int64_t starting = 0, colliding = 0, mixed = 0;
+  for (std::uint32_t call = 0; call < trace.calls.size(); ++call) {
+    const Api api = links.api_of(trace, CallRow{call});
+    starting += starts_work(api) ? 1 : 0;
+    const Kernels& its = kernels[call];
+    if (api == Api::kKernelLaunch && (its.again || its.elsewhere)) clashes[call] = 1;
+    if (clashes[call] == 0) continue;
+    ++colliding;
+    mixed += its.again && (api == Api::kKernelLaunch || !its.elsewhere) ? 1 : 0;
+  }
+  if (mixed > 1 && mixed * 100 > starting)
     return Error{Error::Code::kUnusable,
                  counted(colliding, "correlation id belongs", "correlation ids belong") +
                      " to several launches: ranks or processes were merged without a label that "
                      "separates them",
                  trace.info.path, "give the trace of each rank instead of the merged file",
                  "ranks-inseparable"};
-  add_note(run, "id-collision", store::Severity::kWarning, colliding,
-           counted(colliding, "correlation id is", "correlation ids are") +
-               " shared by several launches; their kernels are linked to none");
+  if (colliding == 0) return Ok{};
+  links.unclear.resize(trace.device.size(), 0);
+  for (std::size_t row = 0; row < trace.device.size(); ++row) {
+    if (!links.call_of[row].valid() || clashes[links.call_of[row].index] == 0) continue;
+    links.call_of[row] = CallRow{};
+    links.unclear[row] = 1;
+  }
   return Ok{};
 }
 
@@ -182,135 +212,74 @@ void find_lost(const store::Trace& trace, Links& links) {
 }
 
 void note_skew(Run& run) {
-  std::int64_t early = 0;
+  std::int64_t early = 0, kernels = 0;
   Nanos most = 0;
   for (const Activity& a : run.activities) {
     if (!a.call.valid()) continue;
     const Nanos launched = run.trace->calls.begin[a.call.index];
     if (a.begin >= launched) continue;
     ++early;
+    kernels += run.groups[a.group.index].device_kind == store::DeviceKind::kKernel ? 1 : 0;
     most = std::max(most, launched - a.begin);
   }
-  if (early > 0)
-    add_note(run, "clock-skew", store::Severity::kWarning, early,
-             counted(early, "kernel starts", "kernels start") + " before their launch, by up to " +
-                 duration_text(most) + ": clock skew; no launch latency is derived from them");
+  if (early == 0) return;
+  const std::string which = kernels == early
+                                ? counted(early, "kernel starts", "kernels start")
+                                : counted(early, "activity starts", "activities start");
+  add_note(run, "clock-skew", store::Severity::kWarning, early,
+           which + " before their launch, by up to " + duration_text(most) +
+               ": clock skew; no latency and no idle time is derived from these launches");
+}
+
+void note_collisions(Run& run, const Links& links) {
+  if (links.unclear.empty()) return;
+  std::int64_t unclear = 0;
+  for (const Activity& a : run.activities) unclear += links.unclear[a.row.index];
+  if (unclear > 0)
+    add_note(run, "id-collision", store::Severity::kWarning, unclear,
+             counted(unclear, "activity has", "activities have") +
+                 " a correlation id that several launches share: linked to none of them");
 }
 
 }  // namespace
 
-Status link_calls(Run& run, Links& links) {
-  const store::Trace& trace = *run.trace;
+Status link_rows(const store::Trace& trace, Links& links) {
   links.api = read_apis(trace);
   links.calls = calls_by_thread(trace);
+  links.processes = Processes(trace);
   links.has_activity.assign(trace.calls.size(), 0);
+  links.call_of.assign(trace.device.size(), CallRow{});
   const IdTable index = index_correlations(trace, links);
-  const std::vector<CallRow> call_of = find_calls(trace, index, links);
-  TRY([[maybe_unused]] const Ok checked, check_collisions(run, links));
-
-  const auto collides = [&](CallRow call) {
-    return std::binary_search(links.colliding.begin(), links.colliding.end(), call.index);
-  };
-  for (Activity& a : run.activities) {
-    const CallRow call = call_of[a.row.index];
-    if (call.valid() && !collides(call)) {
-      a.call = call;
-      a.in_graph = links.api_of(trace, call) == Api::kGraphLaunch;
-    } else if (trace.device.kind[a.row.index] == store::DeviceKind::kKernel) {
-      ++run.kernels_without_launch;
-    }
-  }
-  for (std::uint32_t call = 0; call < trace.calls.size(); ++call)
-    if (links.has_activity[call] == 0 && of_rank(run, CallRow{call}) &&
-        links.api_of(trace, CallRow{call}) == Api::kGraphLaunch)
-      run.graphs_without_kernels.push_back(CallRow{call});
-  find_graphs_without_launch(run);
+  if (links.processes.shared())
+    find_drivers(trace, index, links);
+  else
+    find_calls(trace, index, links);
+  TRY([[maybe_unused]] const Ok separable, check_collisions(trace, links));
+  for (const auto& [linked, twin] : links.twins)
+    links.has_activity[twin] = links.has_activity[linked];
   find_lost(trace, links);
-  note_skew(run);
   return Ok{};
 }
 
-namespace {
-
-// Old traces give calls External ids of another space than the operators' own, so an id alone
-// proves nothing: the operator must be open around the call on its thread, within the microsecond
-// that old traces round to.
-bool plausible(const store::Trace& trace, OpRow op, std::uint32_t call) {
-  constexpr Nanos kRounding = 1'000;
-  const auto& ops = trace.ops;
-  const Nanos at = trace.calls.begin[call];
-  return ops.thread[op.index] == trace.calls.thread[call] &&
-         ops.begin[op.index] - kRounding <= at &&
-         at <= end_of(ops.begin[op.index], ops.dur[op.index]) + kRounding;
-}
-
-// What has an External id that its operator by time does not have.
-struct Pending {
-  std::vector<std::uint32_t> calls, activities;
-};
-
-Pending find_pending(const Run& run) {
+void link_activities(Run& run, const Links& links) {
   const store::Trace& trace = *run.trace;
-  Pending pending;
+  for (Activity& a : run.activities) {
+    a.call = links.call_of[a.row.index];
+    if (a.call.valid())
+      a.in_graph = links.api_of(trace, a.call) == Api::kGraphLaunch;
+    else if (trace.device.kind[a.row.index] == store::DeviceKind::kKernel)
+      ++run.kernels_without_launch;
+  }
   for (std::uint32_t call = 0; call < trace.calls.size(); ++call) {
-    const std::int64_t id = trace.calls.external[call];
-    const OpRow op = run.call_op[call];
-    if (id > 0 && !(op.valid() && trace.ops.external[op.index] == id))
-      pending.calls.push_back(call);
+    if (links.has_activity[call] != 0 || !of_run(run, CallRow{call})) continue;
+    if (links.api_of(trace, CallRow{call}) == Api::kGraphLaunch)
+      run.graphs_without_kernels.push_back(CallRow{call});
+    else if (links.lost[call] != 0)
+      run.launches_without_kernel.push_back(CallRow{call});
   }
-  for (std::uint32_t i = 0; i < run.activities.size(); ++i) {
-    const Activity& a = run.activities[i];
-    if (!a.call.valid() && !a.in_graph && trace.device.external[a.row.index] > 0)
-      pending.activities.push_back(i);
-  }
-  return pending;
-}
-
-// External id -> operator, for the ids asked for only: operators are many, open questions few.
-IdTable index_operators(const Run& run, const Pending& pending) {
-  constexpr std::uint32_t kAsked = IdTable::kNone - 1;
-  const store::Trace& trace = *run.trace;
-  IdTable index(pending.calls.size() + pending.activities.size());
-  for (const auto call : pending.calls)
-    index.insert(trace.threads[trace.calls.thread[call].index].rank, trace.calls.external[call],
-                 kAsked);
-  for (const auto i : pending.activities)
-    index.insert(run.rank, trace.device.external[run.activities[i].row.index], kAsked);
-  for (std::uint32_t op = 0; op < trace.ops.size(); ++op) {
-    const store::StringId rank = trace.threads[trace.ops.thread[op].index].rank;
-    if (index.find(rank, trace.ops.external[op]) != kAsked) continue;
-    *index.insert(rank, trace.ops.external[op], op) = op;
-  }
-  return index;
-}
-
-OpRow op_of(const IdTable& index, const store::Trace& trace, store::StringId rank,
-            std::int64_t external) {
-  const std::uint32_t op = index.find(rank, external);
-  return op < trace.ops.size() ? OpRow{op} : OpRow{};
-}
-
-}  // namespace
-
-void link_ops(Run& run) {
-  const store::Trace& trace = *run.trace;
-  const Pending pending = find_pending(run);
-  if (!pending.calls.empty() || !pending.activities.empty()) {
-    const IdTable index = index_operators(run, pending);
-    for (const auto call : pending.calls) {
-      const store::StringId rank = trace.threads[trace.calls.thread[call].index].rank;
-      const OpRow op = op_of(index, trace, rank, trace.calls.external[call]);
-      const bool same_thread = op.valid() && plausible(trace, op, call);
-      if (same_thread || (op.valid() && !run.call_op[call].valid())) run.call_op[call] = op;
-    }
-    for (const auto i : pending.activities) {
-      Activity& a = run.activities[i];
-      const OpRow op = op_of(index, trace, run.rank, trace.device.external[a.row.index]);
-      if (op.valid() && trace.ops.begin[op.index] <= a.begin) a.op = op;
-    }
-  }
-  for (Activity& a : run.activities)
-    if (a.call.valid() && !a.in_graph) a.op = run.call_op[a.call.index];
+  find_graphs_without_launch(run);
+  note_collisions(run, links);
+  note_skew(run);
 }
 
 }  // namespace culprit::run

@@ -12,11 +12,11 @@ namespace culprit::run {
 namespace {
 
 // Frames and operators are the long tables, and independent of each other.
-void nest(const Options& options, const Links& links, Run& run) {
+void nest(int threads, const Links& links, Run& run) {
   constexpr std::size_t kWorthAThread =
       50'000;  // rows; below, starting one costs more than it saves
   const std::size_t shorter = std::min(run.trace->frames.size(), run.trace->ops.size());
-  if (options.threads != 1 && shorter >= kWorthAThread) {
+  if (threads != 1 && shorter >= kWorthAThread) {
     try {
       const std::jthread frames([&] { nest_frames(run, links); });
       nest_ops(run, links);
@@ -28,8 +28,8 @@ void nest(const Options& options, const Links& links, Run& run) {
   nest_ops(run, links);
 }
 
-void find_steps(Run& run, Links& links) {
-  if (find_marked_steps(run, links)) return;
+void find_steps(Run& run, const Links& links, StepLaunches& launches) {
+  if (find_marked_steps(run, links, launches)) return;
   note_marks_seen(run);
   if (find_unmarked_steps(run)) return;
   take_whole_trace(run);
@@ -38,24 +38,59 @@ void find_steps(Run& run, Links& links) {
            "the figures are about the whole trace");
 }
 
-}  // namespace
-
-Result<Run> build(const store::Trace& trace, const Options& options) {
-  Run run;
-  Links links;
-  run.trace = &trace;
-  TRY([[maybe_unused]] const Ok chosen, choose_device(options, run));
-  collect_activities(run);
-  TRY([[maybe_unused]] const Ok linked, link_calls(run, links));
+// `run` holds what runs share; the device's own part is added.
+Result<Run> finish(Run run, const Links& links, const std::vector<Device>& devices,
+                   const Options& options) {
+  TRY([[maybe_unused]] const Ok chosen, choose_device(options, devices, run));
+  collect_activities(run, links);
+  link_activities(run, links);
   TRY([[maybe_unused]] const Ok complete, check_completeness(run, links));
   limit_ends(run);
-  nest(options, links, run);
-  link_ops(run);
-  find_steps(run, links);
-  TRY([[maybe_unused]] const Ok used, choose_steps(options, run, links));
+  link_ops(run, links);
+  StepLaunches launches;
+  find_steps(run, links, launches);
+  TRY([[maybe_unused]] const Ok used, choose_steps(options, run, links, launches));
   count_layers(options, run);
-  note_completeness(run, links);
+  note_completeness(run, links, launches);
+  note_other_devices(devices, run);
   return run;
+}
+
+}  // namespace
+
+struct Builder::Shared {
+  Links links;
+  std::vector<Device> devices;
+  Run run;  // the trace and the nesting of its host rows
+  std::optional<Error> inseparable;
+};
+
+Builder::Builder(const store::Trace& trace, int threads) : shared_(std::make_unique<Shared>()) {
+  shared_->run.trace = &trace;
+  if (const Status linked = link_rows(trace, shared_->links); !linked.ok()) {
+    shared_->inseparable = linked.error();
+    return;
+  }
+  shared_->devices = find_devices(trace, shared_->links);
+  nest(threads, shared_->links, shared_->run);
+}
+
+Builder::~Builder() = default;
+
+const std::vector<Device>& Builder::devices() const { return shared_->devices; }
+
+Result<Run> Builder::build(const Options& options) const& {
+  if (shared_->inseparable) return *shared_->inseparable;
+  return finish(shared_->run, shared_->links, shared_->devices, options);
+}
+
+Result<Run> Builder::build(const Options& options) && {
+  if (shared_->inseparable) return *shared_->inseparable;
+  return finish(std::move(shared_->run), shared_->links, shared_->devices, options);
+}
+
+Result<Run> build(const store::Trace& trace, const Options& options) {
+  return Builder(trace, options.threads).build(options);
 }
 
 std::string_view step_kind_name(StepKind kind) {

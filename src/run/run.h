@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,15 +92,16 @@ struct Source {
   friend bool operator==(const Source&, const Source&) = default;
 };
 
-// A device with activities in the file; ids are unique only within a rank label.
+// A device with activities in the file; ids are unique only within a rank label and a process.
 struct Device {
-  store::StringId rank;  // "[TP00]" of a merged file; else the empty string
+  store::StringId rank;     // "[TP00]" of a merged file; else the empty string
+  store::StringId process;  // pid of the host process where several share the label; else empty
   std::int32_t id = 0;
   std::int64_t activities = 0;
   Nanos kernel_time = 0;  // sum of recorded durations
 };
-// Most kernel time first: build() takes the first unless told otherwise.
-std::vector<Device> devices_of(const store::Trace& trace);
+// "device 0", "[TP01] device 0", "device 1 of process 4002".
+std::string device_label(const store::Trace& trace, const Device& device);
 
 struct Run {
   const store::Trace* trace = nullptr;  // outlives the Run
@@ -110,7 +112,7 @@ struct Run {
   StepsHow how = StepsHow::kWholeTrace;
   Layers layers;
   std::int32_t device = 0;             // id of the device the figures are about
-  store::StringId rank;                // its rank label in a merged file; else the empty string
+  store::StringId rank, process;       // of the device, as there
   std::optional<known::GpuMatch> gpu;  // table row of that device
   known::DeviceProperties properties;
   store::Span device_span;  // first begin to last end of an activity
@@ -121,10 +123,10 @@ struct Run {
       call_frame;  // per call: innermost Python frame around it; empty without frames
   std::vector<store::OpRow> call_op;  // per call: innermost operator around it
   std::int64_t kernels_without_launch = 0, launches_without_activity = 0;
-  std::vector<store::CallRow>
-      graphs_without_kernels;  // graph launches whose kernels are not in the
-                               // file, in trace order
-  store::Notes notes;          // added to the trace's own
+  // Launches whose kernels ran and are not in the file, of graphs and of single kernels; in trace
+  // order.
+  std::vector<store::CallRow> graphs_without_kernels, launches_without_kernel;
+  store::Notes notes;  // added to the trace's own
 };
 
 struct Options {
@@ -133,12 +135,28 @@ struct Options {
   // the model's layer count; evidence from calls beats it
   std::optional<std::int64_t> config_layers = {};
   std::string gpu = {};    // --gpu NAME; beats the trace's device name
-  std::size_t device = 0;  // index into devices_of(trace)
+  std::size_t device = 0;  // index into Builder::devices()
   int threads = 0;         // 0: all
 };
 
-// Errors: kUnusable with note_code no-device-activity, capture-trace, kernels-missing or
+// Runs of the devices of one trace; what they share is worked out once.
+// Errors of build: kUnusable with note_code no-device-activity, capture-trace, kernels-missing or
 // ranks-inseparable; kUsage for steps, a GPU or a device that do not exist.
+class Builder {
+ public:
+  explicit Builder(const store::Trace& trace, int threads = 0);
+  ~Builder();
+  Builder(const Builder&) = delete;
+  Builder& operator=(const Builder&) = delete;
+
+  const std::vector<Device>& devices() const;  // most kernel time first; none where inseparable
+  Result<Run> build(const Options& options) const&;
+  Result<Run> build(const Options& options) &&;  // spends what is shared instead of copying it
+
+ private:
+  struct Shared;
+  std::unique_ptr<Shared> shared_;
+};
 Result<Run> build(const store::Trace& trace, const Options& options);
 
 // Operators from the outermost to the innermost around `op`, by name.

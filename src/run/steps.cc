@@ -14,7 +14,7 @@ using store::MarkKind;
 using store::StringId;
 
 constexpr Nanos kRounding = 1'000;  // old traces hold whole microseconds
-constexpr std::size_t kShown = 5;   // names of unknown marks
+constexpr std::int64_t kShown = 5;  // names of unknown marks
 constexpr std::uint32_t kNoMark = 0xffffffffU;
 
 struct Mark {
@@ -101,7 +101,27 @@ struct HostMarks {
   std::vector<std::uint32_t> first, last;  // by thread, into marks
 };
 
-HostMarks host_marks(const store::Trace& trace) {
+// The only marked thread of a thread's process; of a process without operators, which is how a
+// runtime is drawn beside its framework, the only one under its label.
+std::uint32_t marked_twin(const store::Trace& trace, const Processes& processes,
+                          const std::vector<std::uint32_t>& marked, std::uint32_t thread) {
+  const store::Thread& own = trace.threads[thread];
+  std::uint32_t in_process = kNoMark, under_label = kNoMark;
+  int of_process = 0, of_label = 0;
+  for (const std::uint32_t m : marked) {
+    if (trace.threads[m].rank != own.rank) continue;
+    under_label = m;
+    ++of_label;
+    if (trace.threads[m].pid != own.pid) continue;
+    in_process = m;
+    ++of_process;
+  }
+  if (of_process > 0) return of_process == 1 ? in_process : kNoMark;
+  const bool runtime = !processes.has_operators(processes.of(store::ThreadId(thread)));
+  return of_label == 1 && runtime ? under_label : kNoMark;
+}
+
+HostMarks host_marks(const store::Trace& trace, const Processes& processes) {
   std::vector<Mark> all = read_marks(trace, MarkKind::kHost);
   std::stable_sort(all.begin(), all.end(), [](const Mark& a, const Mark& b) {
     return a.thread != b.thread ? a.thread < b.thread : outer_first(a, b);
@@ -121,18 +141,10 @@ HostMarks host_marks(const store::Trace& trace) {
     marked.push_back(thread);
     from = to;
   }
-  for (std::size_t t = 0; t < trace.threads.size(); ++t) {
+  for (std::uint32_t t = 0; t < trace.threads.size(); ++t) {
     if (host.first[t] != host.last[t]) continue;
-    std::uint32_t twin = kNoMark;
-    int twins = 0;
-    for (const std::uint32_t m : marked) {
-      if (trace.threads[m].pid != trace.threads[t].pid ||
-          trace.threads[m].rank != trace.threads[t].rank)
-        continue;
-      twin = m;
-      ++twins;
-    }
-    if (twins != 1) continue;
+    const std::uint32_t twin = marked_twin(trace, processes, marked, t);
+    if (twin == kNoMark) continue;
     host.first[t] = host.first[twin];
     host.last[t] = host.last[twin];
   }
@@ -189,9 +201,9 @@ std::vector<std::uint32_t> make_steps(const std::vector<Mark>& marks,
   return order;
 }
 
-bool steps_from_host_marks(Run& run, Links& links) {
+bool steps_from_host_marks(Run& run, const Links& links, StepLaunches& launches) {
   const store::Trace& trace = *run.trace;
-  const HostMarks host = host_marks(trace);
+  const HostMarks host = host_marks(trace, links.processes);
   if (host.marks.empty()) return false;
   const std::vector<std::uint32_t> mark_of = mark_of_calls(trace, links, host);
   std::vector<Owned> owned(host.marks.size());
@@ -201,12 +213,12 @@ bool steps_from_host_marks(Run& run, Links& links) {
   std::vector<StepIndex> step_of_mark(host.marks.size(), -1);
   for (std::size_t s = 0; s < order.size(); ++s) {
     step_of_mark[order[s]] = static_cast<StepIndex>(s);
-    links.launched.push_back(owned[order[s]].activities);
+    launches.launched.push_back(owned[order[s]].activities);
   }
   if (order.empty()) return false;
-  links.step_of_call.assign(trace.calls.size(), -1);
+  launches.step_of_call.assign(trace.calls.size(), -1);
   for (std::size_t call = 0; call < mark_of.size(); ++call)
-    if (mark_of[call] != kNoMark) links.step_of_call[call] = step_of_mark[mark_of[call]];
+    if (mark_of[call] != kNoMark) launches.step_of_call[call] = step_of_mark[mark_of[call]];
   return true;
 }
 
@@ -263,27 +275,29 @@ bool is_library_mark(std::string_view name) {
 
 }  // namespace
 
-bool find_marked_steps(Run& run, Links& links) {
-  if (!steps_from_host_marks(run, links) && !steps_from_device_marks(run)) return false;
+bool find_marked_steps(Run& run, const Links& links, StepLaunches& launches) {
+  if (!steps_from_host_marks(run, links, launches) && !steps_from_device_marks(run)) return false;
   run.how = StepsHow::kMarked;
   return true;
 }
 
 void note_marks_seen(Run& run) {
   const store::Trace& trace = *run.trace;
-  std::vector<StringId> names;
-  for (const StringId name : trace.marks.name) {
-    if (is_library_mark(trace.strings[name]) || read_mark(trace.strings[name])) continue;
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    if (names.size() > kShown) break;
-  }
-  if (names.empty()) return;
+  std::vector<std::uint8_t> seen(trace.strings.size(), 0);
+  std::int64_t names = 0;
   std::string list;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    list += (i == 0 ? "\"" : ", \"") + short_text(trace.strings[names[i]]) + "\"";
-  if (names.size() > kShown) list += ", ...";
-  add_note(run, "unknown-marks", store::Severity::kInfo, 1,
-           "no mark in the file is known as a step mark; marks seen: " + list);
+  for (const StringId name : trace.marks.name) {
+    if (seen[name.index] != 0) continue;
+    seen[name.index] = 1;
+    if (is_library_mark(trace.strings[name]) || read_mark(trace.strings[name])) continue;
+    if (++names <= kShown)
+      list += (names == 1 ? "\"" : ", \"") + short_text(trace.strings[name]) + "\"";
+  }
+  if (names == 0) return;
+  if (names > kShown) list += ", ...";
+  add_note(run, "unknown-marks", store::Severity::kInfo, names,
+           "no mark in the file is known as a step mark; " +
+               counted(names, "name was seen: ", "names were seen: ") + list);
 }
 
 }  // namespace culprit::run

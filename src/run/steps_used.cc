@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "run/chapters.h"
 
@@ -71,22 +72,48 @@ Value upper_median(std::vector<Value> values) {
   return *middle;
 }
 
-std::int64_t activities_of(const Run& run, const Links& links, std::size_t s) {
-  return links.launched.empty() ? run.steps[s].last - run.steps[s].first : links.launched[s];
+std::int64_t activities_of(const Run& run, const StepLaunches& launches, std::size_t s) {
+  return launches.launched.empty() ? run.steps[s].last - run.steps[s].first : launches.launched[s];
+}
+
+bool at_an_end(const Run& run, std::size_t s) { return s == 0 || s + 1 == run.steps.size(); }
+
+// Steps whose work is the same by nature; prompts differ in length.
+bool comparable(const Run& run) {
+  return run.kind != StepKind::kPrefill && run.kind != StepKind::kMixed;
+}
+
+bool clearly_less(std::int64_t count, std::int64_t usual) { return count * 10 < usual * 9; }
+
+// The fewest activities of whole steps in the middle, where there are some to go by.
+std::int64_t fewest_inside(const StepList& steps, const std::vector<std::int64_t>& counts,
+                           std::int64_t usual, const StepLaunches& launches, const Run& run) {
+  constexpr int kEnough = 3;
+  int inside = 0;
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (at_an_end(run, steps[i]) || launches.missing[steps[i]] > 0) continue;
+    if (clearly_less(counts[i], usual)) continue;
+    ++inside;
+    fewest = std::min(fewest, counts[i]);
+  }
+  return inside >= kEnough ? fewest : 0;
 }
 
 // A step with clearly less work than its like, or with launches whose kernels were dropped, was
-// not recorded whole. At the ends of the recording that is normal.
-void exclude_incomplete(const StepList& steps, const Links& links, Run& run) {
-  const std::vector<std::int64_t> missing = missing_by_step(run, links);
+// not recorded whole. At the ends of the recording that is normal, and a few kernels less tell it:
+// those that began before the recording are dropped.
+void exclude_incomplete(const StepList& steps, const StepLaunches& launches, Run& run) {
   std::vector<std::int64_t> counts;
-  for (const auto s : steps) counts.push_back(activities_of(run, links, s));
+  for (const auto s : steps) counts.push_back(activities_of(run, launches, s));
   const std::int64_t usual = upper_median(counts);
+  const std::int64_t fewest =
+      comparable(run) ? fewest_inside(steps, counts, usual, launches, run) : 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::size_t s = steps[i];
-    if (missing[s] == 0 && counts[i] * 10 >= usual * 9) continue;
-    const bool at_an_end = s == 0 || s + 1 == run.steps.size();
-    run.steps[s].why_excluded = at_an_end ? "partial" : "incomplete";
+    const bool cut_off = at_an_end(run, s) && counts[i] < fewest;
+    if (launches.missing[s] == 0 && !clearly_less(counts[i], usual) && !cut_off) continue;
+    run.steps[s].why_excluded = at_an_end(run, s) ? "partial" : "incomplete";
   }
 }
 
@@ -130,11 +157,10 @@ Status select(const Options& options, Run& run) {
   return Ok{};
 }
 
-void exclude(const Links& links, Run& run) {
+void exclude(const StepLaunches& launches, Run& run) {
   for (const StepList& steps : classes_of(run)) {
-    exclude_incomplete(steps, links, run);
-    const bool comparable = run.kind != StepKind::kPrefill && run.kind != StepKind::kMixed;
-    if (comparable) exclude_outliers(steps, run);  // prompts differ in length by nature
+    exclude_incomplete(steps, launches, run);
+    if (comparable(run)) exclude_outliers(steps, run);
   }
   const bool none_left = std::none_of(run.steps.begin(), run.steps.end(), [&](const Step& s) {
     return s.kind == run.kind && s.why_excluded.empty();
@@ -175,8 +201,9 @@ void note_steps(Run& run) {
 
 }  // namespace
 
-Status choose_steps(const Options& options, Run& run, const Links& links) {
+Status choose_steps(const Options& options, Run& run, const Links& links, StepLaunches& launches) {
   place_activities(run);
+  find_missing(run, links, launches);
   infer_kinds(run, links);
   run.kind = main_kind(run);
   for (Step& step : run.steps)
@@ -184,7 +211,7 @@ Status choose_steps(const Options& options, Run& run, const Links& links) {
   if (options.steps) {
     TRY([[maybe_unused]] const Ok selected, select(options, run));
   } else {
-    exclude(links, run);
+    exclude(launches, run);
   }
   for (Step& step : run.steps) step.used = step.why_excluded.empty();
   note_steps(run);

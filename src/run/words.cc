@@ -9,10 +9,22 @@ void add_note(Run& run, std::string code, store::Severity severity, std::int64_t
   run.notes.add({std::move(code), severity, count, {}, {}, std::move(where), std::move(message)});
 }
 
-std::string counted(std::int64_t n, std::string_view one, std::string_view many) {
+std::string counted(std::int64_t n) {
   std::string digits = fmt::format("{}", n);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
-  return fmt::format("{} {}", digits, n == 1 ? one : many);
+  return digits;
+}
+
+std::string counted(std::int64_t n, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", counted(n), n == 1 ? one : many);
+}
+
+std::string micros_text(Nanos ns) {
+  const Nanos part = ns % 1'000;
+  std::string text = fmt::format("{}{}", ns < 0 && ns > -1'000 ? "-" : "", ns / 1'000);
+  if (part == 0) return text;
+  text += fmt::format(".{:03}", part < 0 ? -part : part);
+  return text.substr(0, text.find_last_not_of('0') + 1);
 }
 
 std::string duration_text(Nanos ns) {

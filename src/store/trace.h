@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/id.h"
@@ -136,6 +138,13 @@ struct DeviceProperties {
   double peak_gbps = 0;  // only from formats that record it
 };
 
+// Categories with the number of their events, in order of first appearance; of a file with very many
+// categories, the first.
+struct CategoryCounts {
+  std::vector<std::pair<std::string, std::int64_t>> counts;
+  void add(std::string_view category, std::int64_t events);
+};
+
 struct TraceInfo {
   std::string path;             // as the user gave it
   std::string format;           // "kineto-json"
@@ -149,6 +158,7 @@ struct TraceInfo {
   bool rocm = false;                               // from version keys or API names
   std::int64_t memory_events = 0, flow_events = 0, counter_events = 0, metadata_events = 0,
                other_events = 0;
+  CategoryCounts unread;  // complete events of categories that are not read
   std::int64_t autograd_events =
       0;  // of the export that torch.autograd.profiler wrote before Kineto
 };

@@ -89,3 +89,22 @@ class Trace:
         data = self.text() if text is None else text
         data = data.encode() if isinstance(data, str) else data
         pathlib.Path(path).write_bytes(gzip.compress(data) if str(path).endswith(".gz") else data)
+
+
+def merged(traces):
+    """One trace of {label: Trace}, as SGLang's profile merger makes it: pids become "[label] pid", ids stay as they are."""
+    traces = dict(traces)
+    one = Trace()
+    one.header["deviceProperties"] = []
+    for label, trace in traces.items():
+        one.header["deviceProperties"] += trace.header.get("deviceProperties", [])
+        for event in trace.events:
+            one.events.append(event | {"pid": f"[{label}] {event['pid']}"})
+    return one
+
+
+def joined(traces):
+    """One trace with the events of several, unchanged and in time order: ranks that nothing labels."""
+    one = Trace()
+    one.events = sorted((event for trace in traces for event in trace.events), key=lambda event: event["ts"])
+    return one

@@ -129,11 +129,35 @@ TEST_F(Gaps, GapInsideOneReplayIsGraph) {
 
 TEST_F(Gaps, ReplayWithoutRecordedKernelsIsGraph) {
   launched(-10'000, 4'000, 0, 20'000);
-  builder.call("cudaGraphLaunch", host, 5'000, 20'000);
+  const store::CallRow replay = builder.call("cudaGraphLaunch", host, 5'000, 20'000);
+  builder.run().graphs_without_kernels.push_back(replay);
   launched(30'000, 4'000, 900'000, 3'000);
   const std::vector<Gap> found = gaps(903'000);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].owner, Owner::kGraph);
+}
+
+TEST_F(Gaps, WhereAKernelIsLostTheDeviceMayHaveWorked) {
+  for (const bool lost : {false, true}) {
+    builder = RunBuilder();
+    host = builder.thread("7");
+    gemm = builder.group("gemm", Owner::kGemm);
+    launched(-10'000, 4'000, 0, 20'000);
+    const store::CallRow call = builder.call("cudaLaunchKernel", host, 10'000, 4'000);
+    if (lost) builder.run().launches_without_kernel.push_back(call);
+    launched(90'000, 4'000, 100'000, 3'000);
+    const std::vector<Gap> found = gaps(103'000);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].owner, lost ? Owner::kUnexplained : Owner::kIdleHostLaunch);
+  }
+}
+
+TEST_F(Gaps, AKernelBeforeItsLaunchTellsNothingOfTheHost) {
+  launched(-10'000, 4'000, 0, 20'000);
+  launched(102'300, 7'000, 100'000, 9'000);
+  const std::vector<Gap> found = gaps(109'000);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].owner, Owner::kUnexplained);
 }
 
 TEST_F(Gaps, LateLaunchThatTheDeviceThenHeldUpIsCutInTwo) {
@@ -161,7 +185,7 @@ TEST_F(Gaps, StepThatEndsWithItsMarkBlamesTheThreadThatLaunched) {
 TEST_F(Gaps, LaunchRecordedAfterItsKernelIsClockSkewNotACrash) {
   launched(-10'000, 4'000, 0, 20'000);
   launched(32'300, 4'000, 30'000, 9'000);
-  EXPECT_EQ(gaps(39'000)[0].owner, Owner::kIdleHostLaunch);
+  EXPECT_EQ(gaps(39'000)[0].owner, Owner::kUnexplained);
 }
 
 // Ten equal steps; `hole` ns without any event in front of the launch of the first `holes` of them.

@@ -50,6 +50,29 @@ TEST(Gpus, RecordedDevicesFindTheirRowAndAgreeWithIt) {
   }
 }
 
+TEST(Gpus, EmptyNamesOfOtherBoardsAreFoundToo) {
+  const Seen nameless[] = {{"", 274'877'906'944, 304, 9, 4, "MI325X", 6000},
+                           {"", 309'220'868'096, 256, 9, 5, "MI355X", 8000},
+                           {"", 68'702'699'520, 104, 9, 0, "MI210", 1638}};
+  for (const Seen& seen : nameless) {
+    const auto match = match_device({seen.name, seen.memory, seen.sms, seen.major, seen.minor});
+    ASSERT_TRUE(match.has_value()) << seen.row;
+    EXPECT_EQ(match->gpu.name, seen.row);
+    EXPECT_DOUBLE_EQ(match->gpu.peak_gbps, seen.gbps);
+  }
+}
+
+// One of the two dies of an MI250X: half of its compute units, memory and bandwidth.
+TEST(Gpus, ADieOfANamelessBoardIsFoundWithItsHalf) {
+  const auto die = match_device({"", 68'702'699'520, 110, 9, 0});
+  ASSERT_TRUE(die.has_value());
+  EXPECT_EQ(die->gpu.name, "MI250X");
+  EXPECT_EQ(die->gpu.sms, 110);
+  EXPECT_NEAR(die->gpu.peak_gbps, 1600, 10);
+  EXPECT_TRUE(die->by_properties);
+  EXPECT_FALSE(die->warning.empty());
+}
+
 TEST(Gpus, AnEmptyNameIsFoundByItsProperties) {
   const auto match = match_device({"", 206'141'652'992, 304, 9, 4});
   ASSERT_TRUE(match.has_value());

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "run_trace.h"
 
 namespace culprit::run {
@@ -184,7 +186,7 @@ TEST(Links, RanksOfAMergedFileStayApart) {
       m.kernel("k", 40 * i + 5, rank == 0 ? 10 : 30, i + 1);
     }
   }
-  const std::vector<Device> devices = devices_of(m.trace);
+  const std::vector<Device> devices = Builder(m.trace).devices();
   ASSERT_EQ(devices.size(), 2U);
   for (std::size_t d = 0; d < 2; ++d) {  // the busier one, rank 1, first
     const auto run = built(m, {.device = d});
@@ -201,6 +203,122 @@ TEST(Links, RanksOfAMergedFileStayApart) {
   const auto none = build(m.trace, {.device = 2});
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, Error::Code::kUsage);
+}
+
+// Two ranks without a label; each has a host process and a device row of its own, ids collide.
+struct TwoProcesses {
+  TraceMaker m;
+  store::ThreadId hosts[2], rows[2];
+  TwoProcesses() {
+    for (int p = 0; p < 2; ++p) {
+      hosts[p] = m.thread(p == 0 ? "4001" : "4002", "1");
+      rows[p] = m.thread(p == 0 ? "0" : "1", "7");
+    }
+  }
+  void launched(int process, std::int64_t id, Nanos launch, Nanos begin, Nanos dur = 5) {
+    at(process);
+    m.call("cudaLaunchKernel", launch, 2, id);
+    m.kernel("k", begin, dur, id);
+  }
+  void at(int process) {
+    m.host = hosts[process];
+    m.stream = rows[process];
+    m.device_id = process;
+  }
+};
+
+TEST(Links, AProcessNeverGetsTheKernelsOfAnother) {
+  TwoProcesses two;
+  for (int i = 0; i < 200; ++i) {
+    two.launched(0, i + 1, 50 * i, 50 * i + 5);
+    two.launched(1, i + 51, 50 * i + 21, 50 * i + 26);
+  }
+  const Builder builder(two.m.trace);
+  ASSERT_EQ(builder.devices().size(), 2U);
+  for (std::size_t d = 0; d < 2; ++d) {
+    const auto run = builder.build({.device = d});
+    ASSERT_TRUE(run.ok());
+    ASSERT_EQ(run->activities.size(), 200U);
+    EXPECT_EQ(two.m.trace.strings[run->process], run->device == 0 ? "4001" : "4002");
+    for (const Activity& a : run->activities) {
+      ASSERT_TRUE(a.call.valid());
+      EXPECT_EQ(two.m.trace.calls.thread[a.call.index], two.hosts[run->device]);
+      EXPECT_EQ(a.begin - two.m.trace.calls.begin[a.call.index], 5 * kUs);
+    }
+    EXPECT_FALSE(run->notes.has("id-collision"));
+  }
+}
+
+// The launch of one kernel is not in the file; the other process has a launch of that id.
+TEST(Links, AKernelWithoutItsLaunchIsNotGivenToTheOtherProcess) {
+  TwoProcesses two;
+  two.at(1);
+  for (int i = 0; i < 5; ++i) two.m.kernel("before the recording", 2 * i, 1, i + 1);
+  for (int i = 0; i < 100; ++i) {
+    two.launched(0, i + 1, 50 * i, 50 * i + 5);
+    two.launched(1, i + 501, 50 * i + 20, 50 * i + 26);
+  }
+  const Builder builder(two.m.trace);
+  for (std::size_t d = 0; d < 2; ++d) {
+    const auto run = builder.build({.device = d});
+    ASSERT_TRUE(run.ok());
+    EXPECT_EQ(run->kernels_without_launch, run->device == 1 ? 5 : 0);
+    EXPECT_FALSE(run->notes.has("kernels-missing"));
+  }
+}
+
+// Equal ids throughout: time tells, as nothing runs before its launch, and a launch has one kernel.
+TEST(Links, TimeTellsProcessesApartWhereIdsDoNot) {
+  TwoProcesses two;
+  for (int i = 0; i < 100; ++i) {
+    two.launched(0, i + 1, 50 * i, 50 * i + 5);
+    two.launched(1, i + 1, 100'000 + 50 * i, 100'000 + 50 * i + 5);
+  }
+  const Builder builder(two.m.trace);
+  for (std::size_t d = 0; d < 2; ++d) {
+    const auto run = builder.build({.device = d});
+    ASSERT_TRUE(run.ok());
+    for (const Activity& a : run->activities) {
+      ASSERT_TRUE(a.call.valid());
+      EXPECT_EQ(two.m.trace.calls.thread[a.call.index], two.hosts[run->device]);
+    }
+  }
+}
+
+// Ranks in lockstep: each launch may by id and by time be of either. None is linked.
+TEST(Links, WhatNothingTellsApartIsLinkedToNone) {
+  TwoProcesses two;
+  for (int i = 0; i < 100; ++i) {
+    two.launched(0, i + 1, 50 * i, 50 * i + 5);
+    two.launched(1, i + 1, 50 * i + 1, 50 * i + 6);
+  }
+  const Builder builder(two.m.trace);
+  ASSERT_EQ(builder.devices().size(), 2U);
+  for (std::size_t d = 0; d < 2; ++d) {
+    const auto run = builder.build({.device = d});
+    ASSERT_TRUE(run.ok());
+    for (const Activity& a : run->activities) EXPECT_FALSE(a.call.valid());
+    EXPECT_EQ(note(*run, "id-collision").count, 100);
+    EXPECT_FALSE(run->notes.has("launches-missing"));
+    EXPECT_FALSE(run->notes.has("kernels-missing"));
+  }
+}
+
+TEST(Links, TwoHundredThousandCollidingEventsTakeLinearTime) {
+  TwoProcesses two;
+  for (int i = 0; i < 50'000; ++i) {
+    two.launched(0, i + 1, 50 * i, 50 * i + 5);
+    two.launched(1, i + 1'001, 50 * i + 20, 50 * i + 26);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Builder builder(two.m.trace);
+  for (std::size_t d = 0; d < 2; ++d) {
+    const auto run = builder.build({.device = d});
+    ASSERT_TRUE(run.ok());
+    EXPECT_EQ(run->kernels_without_launch, 0);
+  }
+  // A pair of loops over them would take minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST(Links, RanksThatNothingSeparatesAreRefused) {

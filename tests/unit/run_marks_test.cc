@@ -31,6 +31,15 @@ INSTANTIATE_TEST_SUITE_P(
         Named{"step[EXTEND bs=2 toks=14721]", StepKind::kPrefill, 2, 14721},
         Named{"step[MIXED bs=5 c=1 g=4 c_sq=512 c_sk=900 g_sq=4 g_sk=800]", StepKind::kMixed, 5,
               -1},
+        Named{"step[MIXED bs=2]", StepKind::kMixed, 2, -1},
+        Named{"step[EXTEND bs=2 toks=600 c_sq=600 c_sk=900]", StepKind::kPrefill, 2, 600},
+        Named{"step[DECODE bs=16 g_sq=16 g_sk=65536]", StepKind::kDecode, 16, 16},
+        Named{"step[SPLIT_PREFILL bs=1 toks=512]", StepKind::kPrefill, 1, 512},
+        Named{"step[PREBUILT bs=3]", StepKind::kPrefill, 3, -1},
+        Named{"step[TARGET_VERIFY bs=4]", StepKind::kVerify, 4, -1},
+        Named{"step[DRAFT_EXTEND_V2 bs=4 toks=12]", StepKind::kDraft, 4, 12},
+        Named{"step[SOMETHING_NEW bs=4]", StepKind::kUnknown, 4, -1},
+        Named{"step[IDLE]", StepKind::kIdle, -1, -1},
         Named{"step[IDLE bs=0]", StepKind::kIdle, 0, -1},
         Named{"step[TARGET_VERIFY bs=8 sq=32 sk=4096]", StepKind::kVerify, 8, -1},
         Named{"step[DRAFT_EXTEND bs=8]", StepKind::kDraft, 8, -1},
@@ -43,9 +52,17 @@ INSTANTIATE_TEST_SUITE_P(
               StepKind::kMixed, 46, 8192},
         Named{"execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk32785sqsq32)",
               StepKind::kDecode, 32, 32},
+        Named{"execute_context_3(77)_generation_5(5)", StepKind::kMixed, 8, 82},
+        Named{"execute_1_context_0(sq0sk0sqsq0sqsk0)_generation_1(sq1sk17sqsq1)", StepKind::kDecode,
+              1, 1},
+        Named{"prefill[bs=1 tok=7 ctx=[128]]", StepKind::kPrefill, 1, 7},
+        Named{"decode[bs=4 tok=8 d=2]", StepKind::kDecode, 4, 8},
         Named{"prefill[bs=2 tok=4096 ctx=[0,0]]", StepKind::kPrefill, 2, 4096},
         Named{"decode[bs=117/128 tok=117 d=1]", StepKind::kDecode, 117, 117},
         Named{"execute_diffusion_1_1024x1024", StepKind::kUnknown, 1, -1},
+        Named{"execute_diffusion_4_512x768", StepKind::kUnknown, 4, -1},
+        Named{"gpu_model_runner: forward", StepKind::kUnknown, -1, -1},
+        Named{"run_batch", StepKind::kUnknown, -1, -1},
         Named{"v2_gpu_model_runner: forward", StepKind::kUnknown, -1, -1},
         Named{"scheduler.run_batch", StepKind::kUnknown, -1, -1}));
 
@@ -58,11 +75,30 @@ TEST(Marks, TellACapture) {
 }
 
 TEST(Marks, OfOthersAreNone) {
-  for (const char* name :
-       {"", "step", "step[", "step[]", "execute_", "execute_context_2", "execute_context_x(1)",
-        "execute_context_1(5)_generation_", "prefill[tok=4]", "decode[bs=x]", "capture_me",
-        "nccl:all_reduce", "gpu_model_runner: preprocess", "ProfilerStep", "## forward ##",
-        "execute_99999999999999999999_context_1(1)_generation_0(0)"})
+  for (const char* name : {"",
+                           "step",
+                           "step[",
+                           "step[]",
+                           "execute_",
+                           "execute_context_2",
+                           "execute_context_x(1)",
+                           "execute_context_1(5)_generation_",
+                           "prefill[tok=4]",
+                           "decode[bs=x]",
+                           "capture_me",
+                           "nccl:all_reduce",
+                           "gpu_model_runner: preprocess",
+                           "gpu_model_runner: sample",
+                           "v2_gpu_model_runner: sample",
+                           "_dummy_run",
+                           "recv_requests",
+                           "process_batch_result",
+                           "copy_result_to_cpu",
+                           "sglang.vlm.encode",
+                           "execute_diffusion",
+                           "ProfilerStep",
+                           "## forward ##",
+                           "execute_99999999999999999999_context_1(1)_generation_0(0)"})
     EXPECT_FALSE(read_mark(name)) << name;
 }
 

@@ -38,7 +38,7 @@ TEST_P(LateTimestamp, IsLimitedToTheNextStart) {
   EXPECT_EQ(note->count, 1);
   EXPECT_EQ(note->where, "stream 7");
   EXPECT_NE(note->message.find("2.1 s"), std::string::npos) << note->message;
-  EXPECT_NE(note->message.find(std::to_string(late * 100 * kUs)), std::string::npos)
+  EXPECT_NE(note->message.find("ts " + std::to_string(late * 100) + " "), std::string::npos)
       << note->message;
   EXPECT_EQ(sum_of_durations(run), 99'990 * kUs);
   EXPECT_EQ(run.device_span.length(), 99'990 * kUs);
@@ -58,6 +58,25 @@ TEST(Overlaps, TheLastActivityCannotOutlastTheRecording) {
   for (int i = 0; i < 20; ++i) real.launched("k", 100 * i, 100 * i + 50, i == 19 ? 9'000 : 90);
   real.call("cudaDeviceSynchronize", 1'950, 9'010, 900);
   EXPECT_FALSE(built(real).notes.has("impossible-duration"));
+}
+
+// The second late end must not make the first look like a neighbour of its kind.
+TEST(Overlaps, LateEndsOneBehindTheOtherAreBothLimited) {
+  TraceMaker m;
+  for (int i = 0; i < 20; ++i)
+    m.launched("k", 100 * i, 100 * i + 50, i == 17 || i == 18 ? 3'000'000 : 90);
+  const auto run = built(m);
+  ASSERT_NE(run.notes.find("late-timestamps"), nullptr);
+  EXPECT_EQ(run.notes.find("late-timestamps")->count, 2);
+  EXPECT_EQ(sum_of_durations(run), (18 * 90 + 2 * 100) * kUs);
+}
+
+TEST(Overlaps, ALastKernelLongerThanAShortRecordingIsReal) {
+  TraceMaker m;
+  for (int i = 0; i < 20; ++i) m.launched("k", 10 * i, 10 * i + 50, i == 19 ? 900 : 9);
+  const auto run = built(m);
+  EXPECT_FALSE(run.notes.has("impossible-duration"));
+  EXPECT_EQ(run.activities.back().end - run.activities.back().begin, 900 * kUs);
 }
 
 // perfetto#4280: a dependent launch starts early, and only its neighbour is touched.
