@@ -123,7 +123,7 @@ void RowBuilder::add_bad(std::int64_t byte, Batch& batch) {
 }
 
 void RowBuilder::add(const RawEvent& event, std::int64_t byte, Batch& batch) {
-  if (event.duplicate_key) batch.fault(Fault::kDuplicateKey, byte);
+  if (event.twice != 0) batch.fault(Fault::kDuplicateKey, byte);
   if (event.bad_word) batch.fault(Fault::kBadNumber, byte);
   if (event.repaired) batch.fault(Fault::kBadString, byte);
   const std::string_view phase =
@@ -276,7 +276,7 @@ std::int64_t RowBuilder::id(const RawEvent& event, Field field, Batch& batch, st
 StringId RowBuilder::text(const RawEvent& event, Field field, Batch& batch, std::int64_t byte) {
   if (!event.has(field)) return StringId(0);
   const std::string_view raw = event[field];
-  if (!raw.empty() && raw[0] == '[' && raw.find('\n') != std::string_view::npos) {
+  if (event.is_spread(field) && raw[0] == '[' && raw.find('\n') != std::string_view::npos) {
     compact(raw, scratch_);  // a list that the writer spread over lines
     return intern(scratch_, batch, byte);
   }
@@ -302,14 +302,18 @@ StringId RowBuilder::frame_name(const RawEvent& event, Batch& batch, std::int64_
 
 StringId RowBuilder::intern(std::string_view raw, Batch& batch, std::int64_t byte) {
   const StringId id = strings_.intern(raw);
+  if (strings_.size() == checked_ && clean_.empty()) return id;
+  return clean_form(id, batch, byte);
+}
+
+StringId RowBuilder::clean_form(StringId id, Batch& batch, std::int64_t byte) {
   if (strings_.size() > checked_) {
-    checked_ = strings_.size();
     if (!is_clean(strings_[id])) {
-      const StringId clean = strings_.intern(cleaned(raw));
+      const StringId clean = strings_.intern(cleaned(strings_[id]));
       clean_.resize(strings_.size());
       clean_[id.index] = clean;
-      checked_ = strings_.size();
     }
+    checked_ = strings_.size();
   }
   if (id.index >= clean_.size() || !clean_[id.index].valid()) return id;
   batch.fault(Fault::kBadString, byte);

@@ -82,6 +82,7 @@ class RowBuilder {
   };
   store::StringId text(const RawEvent& event, Field field, Batch& batch, std::int64_t byte);
   store::StringId intern(std::string_view text, Batch& batch, std::int64_t byte);
+  store::StringId clean_form(store::StringId id, Batch& batch, std::int64_t byte);
   store::StringId frame_name(const RawEvent& event, Batch& batch, std::int64_t byte);
   store::ThreadId thread(const RawEvent& event);
   std::int64_t id(const RawEvent& event, Field field, Batch& batch, std::int64_t byte);
