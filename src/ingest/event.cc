@@ -241,7 +241,7 @@ class Parser {
       if (p >= end_ || p == from) return fail(p);
       text = {from, static_cast<std::size_t>(p - from)};
       if (!is_digit(c) && !is_json_scalar(from, text.size())) {
-        event_.bad_word = true;
+        ++event_.bad_words;
         return p;  // counts as absent
       }
     }
@@ -348,7 +348,7 @@ const char* find_event(const char* begin, const char* p, const char* end) {
     if (hit == nullptr) return end;
     p = static_cast<const char*>(hit);
     const char* before = p;
-    while (before > begin && is_space(before[-1])) --before;
+    while (before > begin && static_cast<unsigned char>(before[-1]) <= ' ') --before;
     if (before > begin && (before[-1] == ',' || before[-1] == '[') && begins_event(p)) return p;
     ++p;
   }

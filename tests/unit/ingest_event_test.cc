@@ -42,20 +42,40 @@ std::size_t fast_end(const std::string& text) {
 }
 
 TEST(SkipValue, EndsWhereASlowReadingEnds) {
-  for (const char* text : {"[]", "[[1, 4096], [\"a\"], []]", "[[[1], [2]], []]", "[\"]\", \"[\"]", "[{\"a\": [1]}]", "[[{]", "[[1}",
-                           "[\"a\\\"]\"]", "[1,\n [2]]", "[\"\xc3\xa9\"]", "[\"\t\"]", "[[1, 2]", "{\"a\": [[]]}"}) {
+  for (const char* text : {"[]", "[[1, 4096], [\"a\"], []]", "[[[1], [2]], []]", "[\"]\", \"[\"]",
+                           "[{\"a\": [1]}]", "[[{]", "[[1}", "[\"a\\\"]\"]", "[1,\n [2]]",
+                           "[\"\xc3\xa9\"]", "[\"\t\"]", "[[1, 2]", "{\"a\": [[]]}"}) {
     EXPECT_EQ(fast_end(text), slow_end(text)) << text;
   }
 }
 
 TEST(SkipValue, AgreesOnRandomLists) {
-  const std::vector<std::string> pieces = {"[", "[", "]", "]", ", ", "1", "4096, 512", "\"\"", "\"[1, 2]\"", "\"c10::BFloat16\"",
-                                           "[[1, 4096], [7]]", "[], []", "{", "}", "\n", "\\", "\"", "\xc3\xa9", "\"a\\\"b\"", "\t"};
+  const std::vector<std::string> pieces = {"[",
+                                           "[",
+                                           "]",
+                                           "]",
+                                           ", ",
+                                           "1",
+                                           "4096, 512",
+                                           "\"\"",
+                                           "\"[1, 2]\"",
+                                           "\"c10::BFloat16\"",
+                                           "[[1, 4096], [7]]",
+                                           "[], []",
+                                           "{",
+                                           "}",
+                                           "\n",
+                                           "\\",
+                                           "\"",
+                                           "\xc3\xa9",
+                                           "\"a\\\"b\"",
+                                           "\t"};
   std::mt19937 random(7);
   for (int round = 0; round < 200'000; ++round) {
     const bool clean = round % 2 == 0;  // without the rarer half, lists get longer than a step
     std::string text = "[";
-    for (auto n = random() % 40; n > 0; --n) text += pieces[random() % (clean ? 12 : pieces.size())];
+    for (auto n = random() % 40; n > 0; --n)
+      text += pieces[random() % (clean ? 12 : pieces.size())];
     ASSERT_EQ(fast_end(text), slow_end(text)) << text;
   }
 }
