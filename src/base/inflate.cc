@@ -1,6 +1,7 @@
 #include "base/inflate.h"
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <cstdint>
 #include <cstring>
@@ -44,9 +45,13 @@ class Input {
   bool ended_ = false, failed_ = false;
 };
 
-std::string early_end(const Input& input, const char* format) {
-  return input.failed() ? "the file could not be read to its end"
-                        : std::string(format) + " data ends early";
+SourceFault early_end(const Input& input, const std::string& format) {
+  return {"truncated",
+          input.failed() ? "the file could not be read to its end" : format + " data ends early"};
+}
+SourceFault damaged(const std::string& what) { return {"compression-damaged", what}; }
+SourceFault followed(const std::string& format) {
+  return {"trailing-data", "bytes that are not " + format + " follow the " + format + " data"};
 }
 
 #if CULPRIT_HAVE_ISAL
@@ -61,7 +66,7 @@ class GzipInflater : public Inflater {
     while (state_.avail_out > 0 && !done_) step();
     return size - state_.avail_out;
   }
-  std::optional<std::string> fault() const override { return fault_; }
+  std::optional<SourceFault> fault() const override { return fault_; }
 
  private:
   // A new member: its header is read first, since isal_inflate's own header parser knows no
@@ -94,7 +99,8 @@ class GzipInflater : public Inflater {
     input_.size = state_.avail_in;
     if (rc != ISAL_DECOMP_OK && rc != ISAL_END_INPUT && rc != ISAL_OUT_OVERFLOW) {
       done_ = true;
-      fault_ = "gzip data is damaged";
+      fault_ = damaged(rc == ISAL_INCORRECT_CHECKSUM ? "the gzip checksum does not match"
+                                                     : "gzip data is damaged");
     } else if (in_header_) {
       in_header_ = rc != ISAL_DECOMP_OK;
     } else if (state_.block_state == ISAL_BLOCK_FINISH) {
@@ -110,7 +116,7 @@ class GzipInflater : public Inflater {
     while (input_.size > 0 && *input_.begin == 0) ++input_.begin, --input_.size;
     if (input_.size == 0) return input_.refill() ? begins_member() : false;
     if (static_cast<unsigned char>(*input_.begin) == 0x1f) return true;
-    fault_ = "bytes that are not gzip follow the gzip data";
+    fault_ = followed("gzip");
     return false;
   }
 
@@ -119,7 +125,7 @@ class GzipInflater : public Inflater {
   isal_gzip_header header_{};
   bool in_header_ = true, in_member_ = false, done_ = false;
   int members_ = 0;
-  std::optional<std::string> fault_;
+  std::optional<SourceFault> fault_;
 };
 
 #else
@@ -137,7 +143,7 @@ class GzipInflater : public Inflater {
     while (stream_.avail_out > 0 && !done_) step();
     return size - stream_.avail_out;
   }
-  std::optional<std::string> fault() const override { return fault_; }
+  std::optional<SourceFault> fault() const override { return fault_; }
 
  private:
   void step() {
@@ -152,7 +158,7 @@ class GzipInflater : public Inflater {
         return;
       }
       done_ = true;
-      fault_ = "bytes that are not gzip follow the gzip data";
+      fault_ = followed("gzip");
       return;
     }
     stream_.next_in = reinterpret_cast<Bytef*>(input_.begin);
@@ -167,7 +173,9 @@ class GzipInflater : public Inflater {
       inflateReset(&stream_);
     } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
       done_ = true;
-      fault_ = "gzip data is damaged";
+      const std::string_view why = stream_.msg == nullptr ? "" : stream_.msg;
+      fault_ = damaged(why == "incorrect data check" ? "the gzip checksum does not match"
+                                                     : "gzip data is damaged");
     }
   }
 
@@ -175,7 +183,7 @@ class GzipInflater : public Inflater {
   z_stream stream_{};
   bool in_member_ = false, done_ = false;
   int members_ = 0;
-  std::optional<std::string> fault_;
+  std::optional<SourceFault> fault_;
 };
 
 #endif
@@ -205,19 +213,28 @@ class ZstdInflater : public Inflater {
       input_.size -= input.pos;
       if (ZSTD_isError(rc)) {
         done_ = true;
-        fault_ = std::string("zstd data is damaged (") + ZSTD_getErrorName(rc) + ")";
+        fault_ = fault_of(rc);
+        break;
       }
+      started_ = true;
       in_frame_ = rc != 0;
     }
     return output.pos;
   }
-  std::optional<std::string> fault() const override { return fault_; }
+  std::optional<SourceFault> fault() const override { return fault_; }
 
  private:
+  SourceFault fault_of(std::size_t rc) const {
+    if (started_ && !in_frame_) return followed("zstd");
+    if (ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
+      return {"limit", "the zstd data ask for a window above 2 GiB"};
+    return damaged(std::string("zstd data is damaged (") + ZSTD_getErrorName(rc) + ")");
+  }
+
   Input input_;
   ZSTD_DStream* stream_;
-  bool in_frame_ = false, done_ = false;
-  std::optional<std::string> fault_;
+  bool started_ = false, in_frame_ = false, done_ = false;
+  std::optional<SourceFault> fault_;
 };
 
 }  // namespace

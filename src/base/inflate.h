@@ -19,7 +19,7 @@ class Inflater {
   virtual ~Inflater() = default;
   // Writes up to `size` bytes of text; fewer only at the end or at a fault.
   virtual std::size_t read(char* out, std::size_t size) = 0;
-  virtual std::optional<std::string> fault() const = 0;
+  virtual std::optional<SourceFault> fault() const = 0;
 };
 
 std::unique_ptr<Inflater> make_inflater(Compression compression, Inflater::Refill refill);

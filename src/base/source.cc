@@ -17,6 +17,8 @@ namespace culprit {
 namespace {
 
 constexpr std::size_t kSniffSize = 16;
+// Traces shrink 10 to 60 times. What unfolds further than this, and beyond this size, is no recording: it is not read on.
+constexpr std::int64_t kBombText = std::int64_t{1} << 30, kBombRatio = 256;
 
 class Descriptor {
  public:
@@ -93,12 +95,21 @@ class StreamSource : public Source {
     ended_ = block.size < block_size_;
     ++index_;
     offset_ += static_cast<std::int64_t>(block.size);
+    bomb_ = inflater_ && offset_ > kBombText && offset_ / kBombRatio > consumed_.load();
+    ended_ |= bomb_;
     return block;
   }
   std::int64_t consumed() const override { return consumed_.load(); }
-  std::optional<std::string> fault() const override {
+  std::optional<SourceFault> fault() const override {
     const std::lock_guard lock(mutex_);
-    if (read_error_ != 0) return std::string("reading stopped: ") + std::strerror(read_error_);
+    if (read_error_ != 0)
+      return SourceFault{"truncated",
+                         std::string("reading stopped: ") + std::strerror(read_error_)};
+    if (bomb_)
+      return SourceFault{"limit",
+                         "the compressed data unfold more than 256-fold, beyond 1 GiB: reading "
+                         "stopped there; unpack the "
+                         "file if it is right"};
     return inflater_ ? inflater_->fault() : std::nullopt;
   }
 
@@ -135,7 +146,7 @@ class StreamSource : public Source {
   mutable std::mutex mutex_;
   std::int64_t index_ = 0, offset_ = 0;
   std::atomic<std::int64_t> consumed_{0};
-  bool ended_ = false;
+  bool ended_ = false, bomb_ = false;
   int read_error_ = 0;
 };
 

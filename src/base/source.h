@@ -42,6 +42,13 @@ struct Block {
   std::size_t size = 0;
 };
 
+// Why the text ended otherwise than at its end. `code` is that of the note: "truncated"; "compression-damaged"; "limit";
+// "trailing-data": all of the text is there, but bytes that are no text follow.
+struct SourceFault {
+  std::string code;
+  std::string what;
+};
+
 class Source {
  public:
   virtual ~Source() = default;
@@ -52,9 +59,7 @@ class Source {
   std::int64_t file_bytes() const { return file_bytes_; }  // 0: unknown (a pipe)
   Compression compression() const { return compression_; }
   std::size_t block_size() const { return block_size_; }
-  // Set after the last block if the text ended for another reason than its end: "gzip data ends
-  // early", ...
-  virtual std::optional<std::string> fault() const { return std::nullopt; }
+  virtual std::optional<SourceFault> fault() const { return std::nullopt; }  // after the last block
 
  protected:
   std::int64_t file_bytes_ = 0;

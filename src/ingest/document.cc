@@ -56,6 +56,7 @@ const char* Document::read_keys(const char* p, const char* end, bool& complete) 
       complete = true;
       return p + 1;
     }
+    key_ = p;
     if (*p != '"') return nullptr;
     const EventEnd key = skip_value(p, end);
     if (key.status != Parsed::kOk) return key.status == Parsed::kIncomplete ? end : nullptr;
@@ -78,6 +79,20 @@ const char* Document::read_keys(const char* p, const char* end, bool& complete) 
   }
 }
 
+// Behind the bracket of the first `"traceEvents": [` at or after p; null if there is none.
+const char* Document::find_events(const char* p, const char* end) const {
+  constexpr std::string_view kKey = "\"traceEvents\"";
+  std::string_view text(p, static_cast<std::size_t>(end - p));
+  for (std::size_t at = 0; (at = text.find(kKey, at)) != std::string_view::npos;
+       at += kKey.size()) {
+    const char* next = skip_space(p + at + kKey.size());
+    if (*next != ':') continue;
+    next = skip_space(next + 1);
+    if (*next == '[') return next + 1;
+  }
+  return nullptr;
+}
+
 Document::Head Document::read_head(std::string_view text) {
   const char* end = text.data() + text.size();
   const char* p = text.data();
@@ -91,8 +106,14 @@ Document::Head Document::read_head(std::string_view text) {
   if (*p != '{') return Head::kNotJson;
   object_ = true;
   bool complete = false;
+  damaged_at_.reset();
   const char* stop = read_keys(p + 1, end, complete);
-  if (stop == nullptr) return Head::kNotJson;
+  if (stop == nullptr) {
+    damaged_at_ = static_cast<std::size_t>(key_ - text.data());
+    stop = find_events(key_, end);
+    if (stop == nullptr) return Head::kNotJson;
+    complete = true;
+  }
   if (!complete) return Head::kNeedMore;
   if (stop[-1] == '}') return Head::kNone;
   events_at_ = static_cast<std::size_t>(stop - text.data());
@@ -106,10 +127,15 @@ Document::Tail Document::read_tail(std::string_view text) {
     bool complete = false;
     p = read_keys(p, end, complete);
     if (p == nullptr || !complete) return Tail::kTruncated;
+    if (p[-1] == '[') {
+      tail_end_ = static_cast<std::size_t>(p - text.data());
+      return Tail::kSecondArray;
+    }
   }
   p = skip_space(p);
   tail_end_ = static_cast<std::size_t>(p - text.data());
-  return p >= end ? Tail::kComplete : Tail::kTrailing;
+  if (p >= end) return Tail::kComplete;
+  return *p == '{' || *p == '[' ? Tail::kSecondDocument : Tail::kTrailing;
 }
 
 void Document::describe(store::TraceInfo& info, store::Notes& notes) const {
@@ -134,7 +160,15 @@ void Document::describe(store::TraceInfo& info, store::Notes& notes) const {
                "deviceProperties",
                "the device description cannot be read; pass --gpu NAME"});
   }
-  if (const Json distributed = parsed("distributedInfo"); distributed.is_object()) {
+  if (const Json distributed = parsed("distributedInfo"); distributed.is_discarded()) {
+    notes.add({"bad-string",
+               store::Severity::kWarning,
+               1,
+               {},
+               {},
+               "distributedInfo",
+               "the rank cannot be read from the header"});
+  } else if (distributed.is_object()) {
     if (distributed.contains("rank")) info.rank = integer(distributed, "rank");
     if (distributed.contains("world_size")) info.world_size = integer(distributed, "world_size");
   }
@@ -154,8 +188,26 @@ Error refuse_by_content(const std::string& path, std::string_view head) {
   };
   Error e{Error::Code::kUnsupported, "", path, ""};
   const char* p = skip_space(head.data());
+  const bool marked = begins("\xff\xfe") || begins("\xfe\xff");
+  const bool little = (*p == '{' || *p == '[') && p[1] == '\0' && head.size() > 1;
+  if (marked || little || begins({"\0{", 2}) || begins({"\0[", 2})) {
+    const char* encoding = marked ? "UTF-16" : little ? "UTF-16LE" : "UTF-16BE";
+    e.what = "UTF-16 text";
+    e.hint = std::string("convert it first: iconv -f ") + encoding + " -t UTF-8 FILE | culprit -";
+    return e;
+  }
   if (begins("\xef\xbb\xbf") || *p == '{' || *p == '[') return e;
-  if (begins("PK\x03\x04")) {
+  if (p >= head.data() + head.size()) {
+    e.code = Error::Code::kBadInput;
+    e.what = "not a trace: it begins with nothing but white space";
+    e.hint = "record the trace again";
+    e.note_code = "empty";
+  } else if (*p == '\0') {
+    e.code = Error::Code::kBadInput;
+    e.what =
+        "zero bytes stand where the trace should begin: the file was reserved, but not written";
+    e.hint = "copy or record it again";
+  } else if (begins("PK\x03\x04")) {
     e.what = "a zip archive";
     e.hint = "unpack it first: unzip -p FILE | culprit -";
   } else if (begins("SQLite format 3")) {
@@ -170,9 +222,10 @@ Error refuse_by_content(const std::string& path, std::string_view head) {
   } else if (named(".pftrace") || named(".perfetto-trace") || begins("\x0a")) {
     e.what = "a Perfetto protobuf trace";
     e.hint = "export Chrome JSON instead: torch.profiler's export_chrome_trace(\"trace.json.gz\")";
-  } else if (begins("\xff\xfe") || begins("\xfe\xff")) {
-    e.what = "UTF-16 text";
-    e.hint = "convert it first: iconv -f UTF-16 -t UTF-8 FILE | culprit -";
+  } else if (begins("\x1f\x8b") || begins("\x28\xb5\x2f\xfd")) {
+    e.what = "compressed twice";
+    e.hint = begins("\x1f\x8b") ? "unpack it once: gunzip -c < FILE | culprit -"
+                                : "unpack it once: zstd -dc FILE | culprit -";
   } else {
     e.code = Error::Code::kBadInput;
     e.what = "not a trace: it does not begin like JSON";

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,15 +19,22 @@ class Document {
     kEvents,    // the event array begins: see events_at()
     kNeedMore,  // the text ends before it could be told
     kNone,      // a whole JSON document without an event array
-    kNotJson,
+    kNotJson,   // nor does an array's beginning follow the damage
   };
   // `text` from the document's first byte. Padded as for parse_event.
   Head read_head(std::string_view text);
   std::size_t events_at() const { return events_at_; }  // behind the array's opening bracket
+  // Text in front of the array that is no JSON was skipped from here on.
+  std::optional<std::size_t> damaged_at() const { return damaged_at_; }
 
-  enum class Tail : std::uint8_t { kComplete, kTruncated, kTrailing };
-  // `text` from behind the array's closing bracket. kTrailing: something follows the document's end
-  // (see tail_end()).
+  enum class Tail : std::uint8_t {
+    kComplete,
+    kTruncated,
+    kSecondArray,     // another "traceEvents" in this document
+    kSecondDocument,  // another document behind this one
+    kTrailing,        // something else behind it
+  };
+  // `text` from behind the array's closing bracket. tail_end(): where the document, or what of it was read, ends.
   Tail read_tail(std::string_view text);
   std::size_t tail_end() const { return tail_end_; }
 
@@ -36,8 +44,11 @@ class Document {
 
  private:
   const char* read_keys(const char* p, const char* end, bool& complete);
+  const char* find_events(const char* p, const char* end) const;
   bool object_ = false;
   std::size_t events_at_ = 0, tail_end_ = 0;
+  const char* key_ = nullptr;  // the last one that read_keys began with
+  std::optional<std::size_t> damaged_at_;
   std::map<std::string, std::string, std::less<>> values_;  // raw JSON text by top-level key
 };
 

@@ -75,12 +75,13 @@ Field args_field(const char* key, std::size_t size) {
   }
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // What may stand where a number, true, false or null belongs. "inf", "NaN", "N/A", "-Infinity" must
 // not.
 bool is_json_scalar(const char* p, std::size_t size) {
-  const char c = *p;
-  if (c >= '0' && c <= '9') return true;
-  if (c == '-') return size > 1 && p[1] >= '0' && p[1] <= '9';
+  if (is_digit(*p)) return true;
+  if (*p == '-') return size > 1 && is_digit(p[1]);
   return (size == 4 && (is(p, "true") || is(p, "null"))) || (size == 5 && is(p, "false"));
 }
 
@@ -177,7 +178,7 @@ class Parser {
 
   // p at an opening bracket or brace; returns behind the closing one. 64 bytes a step; text with a backslash, or with a
   // control byte inside a string, is left to nested_bytewise.
-  const char* nested(const char* p) {
+  [[gnu::noinline]] const char* nested(const char* p) {
 #if defined(__SSE2__)
     if constexpr (!kTolerant) {
       Open open;
@@ -216,6 +217,17 @@ class Parser {
     }
   }
 
+  // p at an opening bracket or brace; returns behind the closing one.
+  const char* list_or_object(const char* p, Field field) {
+#if defined(__SSE2__)
+    if (!kTolerant && *p == '[') {
+      if (const char* behind = shallow_list_end(p + 1)) return behind;
+    }
+#endif
+    if (field != Field::kIgnored) event_.spread |= 1U << static_cast<unsigned>(field);
+    return nested(p);
+  }
+
   const char* value(const char* p, Field field) {
     const char c = *p;
     const char* from = p;
@@ -227,24 +239,25 @@ class Parser {
       text = {from + 1, static_cast<std::size_t>(p - from - 1)};
       ++p;
     } else if (c == '{' || c == '[') {
-      p = nested(p);
+      p = list_or_object(p, field);
       if (p == nullptr) return nullptr;
       text = {from, static_cast<std::size_t>(p - from)};
     } else {
       p = find_scalar_end(p);
       if (p >= end_ || p == from) return fail(p);
       text = {from, static_cast<std::size_t>(p - from)};
-      if (!is_json_scalar(from, text.size())) {
-        event_.bad_word = true;
+      if (!is_digit(c) && !is_json_scalar(from, text.size())) {
+        ++event_.bad_words;
         return p;  // counts as absent
       }
     }
     if (field != Field::kIgnored) {
       const auto index = static_cast<unsigned>(field);
-      event_.duplicate_key |= event_.has(field);
+      const std::uint32_t bit = 1U << index;
       event_.text[index] = text;
-      event_.seen |= 1U << index;
-      event_.escaped |= (escaped ? 1U : 0U) << index;
+      event_.twice |= event_.seen & bit;
+      event_.seen |= bit;
+      if (escaped) event_.escaped |= bit;
     }
     return p;
   }
@@ -259,6 +272,7 @@ class Parser {
     for (bool first = true;; first = false) {
       Field field = Field::kIgnored;
       bool is_args = false;
+      if (*p == '}') return p + 1;
       if (const KeyPredictor::Guess* guess = kTolerant ? nullptr : keys_->match(slot, p)) {
         p += guess->size;
         field = guess->field;
@@ -340,7 +354,7 @@ const char* find_event(const char* begin, const char* p, const char* end) {
     if (hit == nullptr) return end;
     p = static_cast<const char*>(hit);
     const char* before = p;
-    while (before > begin && is_space(before[-1])) --before;
+    while (before > begin && static_cast<unsigned char>(before[-1]) <= ' ') --before;
     if (before > begin && (before[-1] == ',' || before[-1] == '[') && begins_event(p)) return p;
     ++p;
   }

@@ -53,16 +53,18 @@ inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kIgno
 
 struct RawEvent {
   std::array<std::string_view, kFieldCount>
-      text;                   // strings without their quotes; valid where has()
-  std::uint32_t seen = 0;     // bit per field
-  std::uint32_t escaped = 0;  // bit per field: a backslash is in the string
-  bool duplicate_key = false;
-  bool bad_word = false;  // a bare inf, NaN, N/A where a number belongs
-  bool repaired = false;  // parsed tolerantly
+      text;                     // strings without their quotes; valid where has()
+  std::uint32_t seen = 0;       // bit per field
+  std::uint32_t escaped = 0;    // bit per field: a backslash is in the string
+  std::uint32_t spread = 0;     // bit per field: a list or object that may span lines
+  std::uint32_t twice = 0;      // bit per field: its key came more than once
+  std::uint32_t bad_words = 0;  // bare inf, NaN, N/A where numbers belong
+  bool repaired = false;        // parsed tolerantly
   bool has(Field f) const { return (seen >> static_cast<unsigned>(f) & 1U) != 0; }
   bool is_escaped(Field f) const { return (escaped >> static_cast<unsigned>(f) & 1U) != 0; }
+  bool is_spread(Field f) const { return (spread >> static_cast<unsigned>(f) & 1U) != 0; }
   std::string_view operator[](Field f) const { return text[static_cast<std::size_t>(f)]; }
-  void clear() { seen = escaped = 0, duplicate_key = bad_word = repaired = false; }
+  void clear() { seen = escaped = spread = twice = bad_words = 0, repaired = false; }
 };
 
 class KeyPredictor;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "ingest/event.h"
 
 namespace culprit::ingest {
@@ -12,6 +13,7 @@ constexpr std::size_t kMaxHead = std::size_t{64}
 constexpr std::size_t kMaxEvent = std::size_t{256} << 20;  // a longer event is damage
 
 // parse_event and its kin read past the end: see scan.h.
+constexpr char kNoText[kPadding + 1] = {};
 void pad(std::string& text) { text.append(kPadding + 1, '\0'); }
 void unpad(std::string& text) { text.resize(text.size() - kPadding - 1); }
 
@@ -19,7 +21,7 @@ void unpad(std::string& text) { text.resize(text.size() - kPadding - 1); }
 
 Status Joiner::add(ParsedBlock& parsed) {
   text_bytes_ += static_cast<std::int64_t>(parsed.block.size);
-  append_names(parsed.batch, *parsed.builder, trace_);
+  append_names(parsed.batch, *parsed.builder, threads_, trace_);
   if (mode_ == Mode::kHead) return add_head(parsed);
   if (mode_ == Mode::kEvents) {
     add_events(parsed);
@@ -36,10 +38,16 @@ Status Joiner::add_head(ParsedBlock& parsed) {
   }
   const std::size_t before = outer_.size();
   outer_.append(parsed.text, parsed.block.size);
+  if (outer_.size() < retry_at_) return Ok{};
   pad(outer_);
   const Document::Head head = document_.read_head({outer_.data(), outer_.size() - kPadding - 1});
   unpad(outer_);
-  if (head == Document::Head::kNeedMore && outer_.size() < kMaxHead) return Ok{};
+  const bool undecided = head == Document::Head::kNeedMore || document_.damaged_at();
+  if (head != Document::Head::kEvents && undecided && outer_.size() < kMaxHead) {
+    retry_at_ = std::min(kMaxHead, outer_.size() * 2);
+    return Ok{};
+  }
+  retry_at_ = 0;
   if (head != Document::Head::kEvents) return no_events(head);
   mode_ = Mode::kEvents;
   if (document_.events_at() < before) {
@@ -88,7 +96,7 @@ bool Joiner::proves(const ParsedBlock& parsed) {
   const Stretch stretch =
       parse_stretch(carry_.data(), carry_.data(), end, carry_offset_, builder_, batch_);
   builder_.publish(batch_);
-  append_names(batch_, builder_, trace_);
+  append_names(batch_, builder_, threads_, trace_);
   carry_.resize(carried);
   if (stretch.closed || (stretch.stop != end && !stretch.lost)) {
     return false;
@@ -120,7 +128,7 @@ void Joiner::parse_text(const char* begin, const char* p, const char* end, std::
   batch_.clear();
   const Stretch stretch = parse_stretch(begin, p, end, offset, builder_, batch_);
   builder_.publish(batch_);
-  append_names(batch_, builder_, trace_);
+  append_names(batch_, builder_, threads_, trace_);
   append(batch_, builder_, trace_, faults_);
   continue_from(stretch, end, offset + (stretch.stop - begin));
 }
@@ -142,7 +150,9 @@ void Joiner::set_carry(const char* from, const char* to, std::int64_t offset) {
   carry_.assign(from, to);
   carry_offset_ = offset;
   if (carry_.size() > kMaxEvent) {
-    ++faults_[static_cast<std::size_t>(Fault::kBadEvent)].count;
+    trace_.notes.add({"limit", store::Severity::kDataLoss, 1, carry_offset_, trace_.info.events, "",
+                      "an event longer than 256 MiB, or a lost quote or bracket, was left out"});
+    ++trace_.info.events;
     carry_.clear();
     lost_ = true;
   } else if (carry_.size() > (std::size_t{1} << 20)) {
@@ -168,26 +178,49 @@ Error Joiner::no_events(Document::Head head) const {
   return e;
 }
 
-Status Joiner::finish(const std::optional<std::string>& fault) {
+Status Joiner::finish(const std::optional<SourceFault>& fault) {
   trace_.info.text_bytes = text_bytes_;
+  if (mode_ == Mode::kHead && retry_at_ > 0) {
+    ParsedBlock nothing;
+    RowBuilder unused;
+    nothing.text = kNoText;
+    nothing.builder = &unused;
+    retry_at_ = 0;
+    if (Status status = add_head(nothing); !status.ok()) return status;
+  }
   if (mode_ == Mode::kHead) {
     if (text_bytes_ == 0 && !fault) {
       Error e{Error::Code::kBadInput, "the file is empty", path_, "record the trace again"};
       e.note_code = "empty";
       return e;
     }
-    Error e = no_events(Document::Head::kNeedMore);
-    if (fault) e.what += ": " + *fault;
-    e.note_code = "truncated";
+    Error e = no_events(document_.damaged_at() && !fault ? Document::Head::kNotJson
+                                                         : Document::Head::kNeedMore);
+    if (fault) e.what += ": " + fault->what;
+    const bool damaged = document_.damaged_at() && !fault;
+    e.note_code = damaged                                   ? "not-a-trace"
+                  : fault && fault->code != "trailing-data" ? fault->code
+                                                            : "truncated";
     return e;
   }
   if (mode_ == Mode::kEvents && retry_at_ > 0) {
     ParsedBlock nothing;
     RowBuilder unused;
-    nothing.text = "";
+    nothing.text = kNoText;
     nothing.builder = &unused;
     retry_at_ = 0;
     parse_carried(nothing);
+  }
+  if (const auto damaged = document_.damaged_at()) {
+    trace_.notes.add({"bad-string",
+                      store::Severity::kWarning,
+                      1,
+                      static_cast<std::int64_t>(*damaged),
+                      {},
+                      "header",
+                      "the text in front of the events is damaged and was skipped from byte " +
+                          text::count(static_cast<std::int64_t>(*damaged)) +
+                          " on: device and rank may be unknown"});
   }
   add_end_notes(fault);
   document_.describe(trace_.info, trace_.notes);
@@ -204,34 +237,80 @@ Status Joiner::finish(const std::optional<std::string>& fault) {
 }
 
 // How the text ended, where that is not as it should.
-void Joiner::add_end_notes(const std::optional<std::string>& fault) {
+void Joiner::add_end_notes(const std::optional<SourceFault>& fault) {
   store::Notes& notes = trace_.notes;
   if (mode_ == Mode::kEvents) {
-    notes.add({"truncated", store::Severity::kDataLoss, 1, carry_offset_, trace_.info.events, "",
+    const bool named = fault && fault->code != "trailing-data";
+    notes.add({named ? fault->code : "truncated", store::Severity::kDataLoss, 1, carry_offset_,
+               trace_.info.events, "",
                "the file ends inside the event array" +
-                   (fault ? " (" + *fault + ")" : std::string()) + ": what came later is missing"});
-  } else {
-    pad(outer_);
-    const Document::Tail tail = document_.read_tail({outer_.data(), outer_.size() - kPadding - 1});
-    if (tail == Document::Tail::kTruncated || fault) {
-      notes.add({"truncated",
-                 store::Severity::kWarning,
+                   (fault ? " (" + fault->what + ")" : std::string()) +
+                   ": what came later is missing"});
+    return;
+  }
+  pad(outer_);
+  const Document::Tail tail = document_.read_tail({outer_.data(), outer_.size() - kPadding - 1});
+  const std::int64_t byte = tail_offset_ + static_cast<std::int64_t>(document_.tail_end());
+  if (fault) add_fault_behind_events(*fault, tail != Document::Tail::kTruncated);
+  switch (tail) {
+    case Document::Tail::kComplete:
+      break;
+    case Document::Tail::kTruncated:
+      if (!fault || fault->code == "trailing-data")
+        notes.add({"truncated",
+                   store::Severity::kWarning,
+                   1,
+                   text_bytes_,
+                   {},
+                   "",
+                   "the file ends behind the events: only header keys are missing"});
+      break;
+    case Document::Tail::kSecondArray:
+      notes.add({"duplicate-key",
+                 store::Severity::kDataLoss,
                  1,
-                 text_bytes_,
+                 byte,
                  {},
                  "",
-                 "the file ends behind the events" + (fault ? " (" + *fault + ")" : std::string()) +
-                     ": only header keys are missing"});
-    } else if (tail == Document::Tail::kTrailing) {
+                 "a second \"traceEvents\" follows in the same document; the events of the first "
+                 "one alone were read"});
+      break;
+    case Document::Tail::kSecondDocument:
+      notes.add({"trailing-data",
+                 store::Severity::kDataLoss,
+                 1,
+                 byte,
+                 {},
+                 "",
+                 "another document follows the first one (two traces in one file?) and was not "
+                 "read: give each trace a file "
+                 "of its own"});
+      break;
+    case Document::Tail::kTrailing:
       notes.add({"trailing-data",
                  store::Severity::kWarning,
                  1,
-                 tail_offset_ + static_cast<std::int64_t>(document_.tail_end()),
+                 byte,
                  {},
                  "",
                  "text follows the end of the trace and was not read"});
-    }
+      break;
   }
+}
+
+// A fault of the source where every event was read. `complete`: so was the document.
+void Joiner::add_fault_behind_events(const SourceFault& fault, bool complete) {
+  store::Note note{fault.code, store::Severity::kWarning, 1, text_bytes_, {}, "", fault.what};
+  if (fault.code == "compression-damaged") {
+    note.severity = store::Severity::kDataLoss;
+    note.message += ": values that were read may be wrong";
+  } else if (fault.code == "trailing-data") {
+    note.message += " and were not read";
+  } else {
+    note.message = "the file ends behind the events (" + fault.what + "): " +
+                   (complete ? "nothing of the trace is missing" : "only header keys are missing");
+  }
+  trace_.notes.add(std::move(note));
 }
 
 void Joiner::add_fault_notes() {
@@ -241,12 +320,15 @@ void Joiner::add_fault_notes() {
     const char* message;
   };
   constexpr Wording wordings[kFaultCount] = {
-      {"bad-event", store::Severity::kDataLoss, "events that could not be parsed were left out"},
+      {"bad-event", store::Severity::kDataLoss,
+       "text that is no event was left out, with the events in it; counted by place"},
       {"bad-string", store::Severity::kWarning,
-       "strings with unescaped quotes, bad escapes, control characters or invalid UTF-8 were read "
-       "as far as possible"},
+       "events have strings with unescaped quotes or backslashes, control characters or invalid "
+       "UTF-8; they were read as far as "
+       "possible"},
       {"bad-number", store::Severity::kWarning,
-       "values that are no numbers (inf, NaN, N/A, or beyond 64 bits) count as absent; an event "
+       "values that are no numbers (inf, NaN, N/A), or beyond 64 bits or any real time, count as "
+       "absent; an event "
        "without a time is left out"},
       {"negative-duration", store::Severity::kWarning,
        "events that end before they begin count as 0 ns long"},
@@ -256,10 +338,10 @@ void Joiner::add_fault_notes() {
   for (std::size_t i = 0; i < kFaultCount; ++i) {
     const FaultCount& f = faults_[i];
     if (f.count == 0) continue;
-    trace_.notes.add({wordings[i].code, wordings[i].severity, f.count,
-                      f.byte < 0 ? std::nullopt : std::optional(f.byte),
-                      f.event < 0 ? std::nullopt : std::optional(f.event), "",
-                      wordings[i].message});
+    trace_.notes.add({wordings[i].code, wordings[i].severity, f.count, f.byte, f.event, "",
+                      std::string(wordings[i].message) + ": " + text::count(f.count) +
+                          (f.count > 1 ? ", the first at byte " : ", at byte ") +
+                          text::count(f.byte) + " (event " + text::count(f.event) + ")"});
   }
 }
 

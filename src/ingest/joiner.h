@@ -27,7 +27,7 @@ class Joiner {
   // Errors: the input is no trace at all. Then nothing further may be added.
   Status add(ParsedBlock& parsed);
   // After the last block. `fault`: why the text ended early, if it did.
-  Status finish(const std::optional<std::string>& fault);
+  Status finish(const std::optional<SourceFault>& fault);
 
  private:
   enum class Mode : std::uint8_t { kHead, kEvents, kTail };
@@ -40,7 +40,8 @@ class Joiner {
   void continue_from(const Stretch& stretch, const char* end, std::int64_t stop_offset);
   void set_carry(const char* from, const char* to, std::int64_t offset);
   Error no_events(Document::Head head) const;
-  void add_end_notes(const std::optional<std::string>& fault);
+  void add_end_notes(const std::optional<SourceFault>& fault);
+  void add_fault_behind_events(const SourceFault& fault, bool complete);
   void add_fault_notes();
 
   const std::string path_;
@@ -50,10 +51,11 @@ class Joiner {
   std::string outer_;  // text in front of (kHead) or behind (kTail) the event array
   std::string carry_;  // text from the last proven event on
   std::int64_t carry_offset_ = 0, tail_offset_ = 0, text_bytes_ = 0;
-  std::size_t retry_at_ = 0;  // parse the carry again when it has grown to this size
+  std::size_t retry_at_ = 0;  // parse the carry, or the head, again when it has grown to this size
   bool lost_ = false;         // inside damage: the next guess is taken without proof
   RowBuilder builder_;        // for what the joiner parses itself
   Batch batch_;
+  ThreadIndex threads_;
   std::array<FaultCount, kFaultCount> faults_{};
 };
 

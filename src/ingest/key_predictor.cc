@@ -4,13 +4,6 @@
 
 namespace culprit::ingest {
 
-const KeyPredictor::Guess* KeyPredictor::match(std::uint8_t slot, const char* p) const {
-  for (const Guess& guess : slots_[slot].guesses) {
-    if (guess.size != 0 && same_text(p, guess.text, guess.size)) return &guess;
-  }
-  return nullptr;
-}
-
 std::uint8_t KeyPredictor::learn(std::uint8_t slot, std::string_view text, std::string_view key,
                                  std::uint32_t kind, Field field, bool is_args) {
   std::uint32_t hash = kind * 2654435761U + 1;
@@ -23,6 +16,7 @@ std::uint8_t KeyPredictor::learn(std::uint8_t slot, std::string_view text, std::
     std::memset(guess.text, 0, kMaxText);
     std::memcpy(guess.text, text.data(), text.size());
     guess.size = static_cast<std::uint8_t>(text.size());
+    guess.head = static_cast<std::uint16_t>(text.size() < 16 ? (1U << text.size()) - 1 : 0xffffU);
     guess.field = field;
     guess.is_args = is_args;
     guess.next_slot = next;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "ingest/event.h"
+#include "ingest/scan.h"
 
 namespace culprit::ingest {
 
@@ -16,15 +17,29 @@ class KeyPredictor {
   static constexpr std::size_t kMaxText = 64;
   struct Guess {
     alignas(16) char text[kMaxText] = {};
-    std::uint8_t size = 0;  // 0: none
+    std::uint16_t head = 0;  // bit i set: byte i < 16 belongs to the text
+    std::uint8_t size = 0;   // 0: none
     Field field = Field::kIgnored;
     bool is_args = false;
     std::uint8_t next_slot = 0;
+    bool begins(const char* p) const {
+      if ((differing16(p, text) & head) != 0 || size == 0) return false;
+      if (size <= 16) return true;
+      for (unsigned at = 16; at + 16 < size; at += 16) {
+        if (differing16(p + at, text + at) != 0) return false;
+      }
+      return differing16(p + size - 16, text + size - 16) == 0;
+    }
   };
   static constexpr std::uint8_t kEventStart = 0;  // the slot behind an event's opening brace
 
   // The guess at `slot` that the text at p agrees with; null if none does. p as for parse_event.
-  const Guess* match(std::uint8_t slot, const char* p) const;
+  const Guess* match(std::uint8_t slot, const char* p) const {
+    for (const Guess& guess : slots_[slot].guesses) {
+      if (guess.begins(p)) return &guess;
+    }
+    return nullptr;
+  }
   // Behind `slot` came `text`, up to the value of `key`; returns the slot of that key. `kind` tells levels and categories apart.
   std::uint8_t learn(std::uint8_t slot, std::string_view text, std::string_view key,
                      std::uint32_t kind, Field field, bool is_args);

@@ -1,6 +1,7 @@
 #include "ingest/rows.h"
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 
 #include "ingest/number.h"
@@ -77,21 +78,36 @@ bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// "[1, 2, 3]" to a Dim3; what is missing or no number is 0. Grids fit 31 bits.
-store::Dim3 parse_dim3(std::string_view text) {
+// "[1, 2, 3]" to a Dim3; what is missing is 0. None: something else than whole numbers is in it. Grids fit 31 bits.
+std::optional<store::Dim3> parse_dim3(std::string_view text) {
   store::Dim3 dims{};
   std::size_t at = 0;
-  for (char c : text) {
+  bool in_number = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     if (c >= '0' && c <= '9') {
-      if (dims[at] < 100'000'000)
-        dims[at] = dims[at] * 10 + (c - '0');
-      else
-        dims[at] = 0x7fffffff;
-    } else if (c == ',' && ++at == dims.size()) {
-      break;
+      if (!in_number && dims[at] != 0) return std::nullopt;  // two numbers without a comma
+      in_number = true;
+      dims[at] = dims[at] < 100'000'000 ? dims[at] * 10 + (c - '0') : 0x7fffffff;
+      continue;
+    }
+    in_number = false;
+    if (c == ',') {
+      if (++at == dims.size()) break;
+    } else if (c != '[' && c != ']' && c != '"' && !is_space(c)) {
+      return std::nullopt;
     }
   }
   return dims;
+}
+
+// Of a field's text: was it written as a string?
+bool is_quoted(std::string_view text) { return text.data()[-1] == '"'; }
+
+// A bare word that begins like a number and is none: 28>9224.
+bool is_no_number(std::string_view text) {
+  return !text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9')) &&
+         !parse_integer(text);
 }
 
 // "stream 7" (2021) and "7" give 7; anything else -1.
@@ -99,6 +115,13 @@ std::int32_t trailing_number(std::string_view text) {
   if (begins(text, "stream ")) text.remove_prefix(7);
   const auto v = parse_integer(text);
   return v && *v >= 0 && *v < 0x7fffffff ? static_cast<std::int32_t>(*v) : -1;
+}
+
+// Does the event end before the year 2116, and begin no more than 36 years before the trace's zero? Then no difference of two
+// times leaves 64 bits.
+bool is_time(Nanos begin, Nanos dur) {
+  constexpr Nanos kLast = Nanos{1} << 62, kFirst = -(Nanos{1} << 60);
+  return begin >= kFirst && dur <= kLast - std::max(begin, Nanos{0});
 }
 
 // JSON text without the white space between its tokens.
@@ -128,9 +151,10 @@ void Batch::clear() {
   faults = {};
 }
 
-void Batch::fault(Fault kind, std::int64_t byte) {
+void Batch::fault(Fault kind, std::int64_t byte, std::int64_t count) {
   FaultCount& f = faults[static_cast<std::size_t>(kind)];
-  if (f.count++ == 0) f.byte = byte, f.event = events;
+  if (f.count == 0) f.byte = byte, f.event = events;
+  f.count += count;
 }
 
 void RowBuilder::add_bad(std::int64_t byte, Batch& batch) {
@@ -139,9 +163,9 @@ void RowBuilder::add_bad(std::int64_t byte, Batch& batch) {
 }
 
 void RowBuilder::add(const RawEvent& event, std::int64_t byte, Batch& batch) {
-  if (event.duplicate_key) batch.fault(Fault::kDuplicateKey, byte);
-  if (event.bad_word) batch.fault(Fault::kBadNumber, byte);
-  if (event.repaired) batch.fault(Fault::kBadString, byte);
+  if (event.twice != 0) batch.fault(Fault::kDuplicateKey, byte);
+  if (event.bad_words != 0) batch.fault(Fault::kBadNumber, byte, event.bad_words);
+  bad_string_ = event.repaired;
   const std::string_view phase =
       event.has(Field::kPhase) ? event[Field::kPhase] : std::string_view{};
   switch (phase.size() == 1 ? phase[0] : '\0') {
@@ -171,6 +195,7 @@ void RowBuilder::add(const RawEvent& event, std::int64_t byte, Batch& batch) {
       ++batch.others;
       break;
   }
+  if (bad_string_) batch.fault(Fault::kBadString, byte);
   ++batch.events;
 }
 
@@ -188,11 +213,12 @@ void RowBuilder::add_complete(const RawEvent& event, std::int64_t byte, Batch& b
     return;
   }
   if (!event.has(Field::kTs) || !event.has(Field::kDur) || !event.has(Field::kName)) {
-    return batch.fault(event.bad_word ? Fault::kBadNumber : Fault::kBadEvent, byte);
+    if (event.bad_words == 0) batch.fault(Fault::kBadEvent, byte);
+    return;  // else it is counted as a bad number
   }
   const auto begin = parse_micros(event[Field::kTs]);
   auto dur = parse_micros(event[Field::kDur]);
-  if (!begin || !dur) return batch.fault(Fault::kBadNumber, byte);
+  if (!begin || !dur || !is_time(*begin, *dur)) return batch.fault(Fault::kBadNumber, byte);
   if (*dur < 0) {
     batch.fault(Fault::kNegativeDuration, byte);
     dur = 0;
@@ -205,23 +231,23 @@ void RowBuilder::add_complete(const RawEvent& event, std::int64_t byte, Batch& b
 void RowBuilder::add_row(const RawEvent& event, Kind kind, Times times, std::int64_t byte,
                          Batch& batch) {
   store::Tables& t = batch.tables;
-  const auto name = [&] { return text(event, Field::kName, batch, byte); };
+  const auto name = [&] { return text(event, Field::kName); };
   const auto common = [&](auto& table, StringId id) {
     table.begin.push_back(times.begin);
     table.dur.push_back(times.dur);
     table.name.push_back(id);
-    table.thread.push_back(thread(event));
+    table.thread.push_back(thread(event, batch, byte));
   };
   switch (kind) {
     case Kind::kFrame:
-      common(t.frames, frame_name(event, batch, byte));
-      t.frames.call_from.push_back(text(event, Field::kCallFrom, batch, byte));
+      common(t.frames, frame_name(event));
+      t.frames.call_from.push_back(text(event, Field::kCallFrom));
       break;
     case Kind::kOp:
       common(t.ops, name());
       t.ops.external.push_back(id(event, Field::kExternal, batch, byte));
-      t.ops.dims.push_back(text(event, Field::kDims, batch, byte));
-      t.ops.types.push_back(text(event, Field::kTypes, batch, byte));
+      t.ops.dims.push_back(text(event, Field::kDims));
+      t.ops.types.push_back(text(event, Field::kTypes));
       break;
     case Kind::kCall:
       batch.hip |= begins(event[Field::kName], "hip");
@@ -251,11 +277,18 @@ void RowBuilder::add_row(const RawEvent& event, Kind kind, Times times, std::int
 void RowBuilder::add_device_columns(const RawEvent& event, Kind kind, std::int64_t byte,
                                     Batch& batch) {
   const auto number = [&](Field field, Field fallback) {
-    if (event.has(field)) return trailing_number(event[field]);
+    if (event.has(field)) {
+      if (is_no_number(event[field]) && !is_quoted(event[field]))
+        batch.fault(Fault::kBadNumber, byte);
+      return trailing_number(event[field]);
+    }
     return event.has(fallback) ? trailing_number(event[fallback]) : -1;
   };
   const auto dim3 = [&](Field field) {
-    return event.has(field) ? parse_dim3(event[field]) : store::Dim3{};
+    if (!event.has(field)) return store::Dim3{};
+    const auto dims = parse_dim3(event[field]);
+    if (!dims) batch.fault(Fault::kBadNumber, byte);
+    return dims.value_or(store::Dim3{});
   };
   store::DeviceTable& t = batch.tables.device;
   t.device.push_back(number(Field::kDevice, Field::kPid));
@@ -273,10 +306,10 @@ void RowBuilder::add_device_columns(const RawEvent& event, Kind kind, std::int64
 
 std::uint32_t RowBuilder::add_collective(const RawEvent& event, std::int64_t byte, Batch& batch) {
   store::Collective c;
-  c.name = text(event, Field::kCollective, batch, byte);
-  c.dtype = text(event, Field::kCollectiveDtype, batch, byte);
-  c.group = text(event, Field::kGroup, batch, byte);
-  c.ranks = text(event, Field::kGroupRanks, batch, byte);
+  c.name = text(event, Field::kCollective);
+  c.dtype = text(event, Field::kCollectiveDtype);
+  c.group = text(event, Field::kGroup);
+  c.ranks = text(event, Field::kGroupRanks);
   c.in_elements = id(event, Field::kInElements, batch, byte);
   c.out_elements = id(event, Field::kOutElements, batch, byte);
   c.group_size = id(event, Field::kGroupSize, batch, byte);
@@ -296,50 +329,54 @@ std::int64_t RowBuilder::correlation(const RawEvent& event, Batch& batch, std::i
   return id(event, npu ? Field::kConnection : Field::kCorrelation, batch, byte);
 }
 
-StringId RowBuilder::text(const RawEvent& event, Field field, Batch& batch, std::int64_t byte) {
+StringId RowBuilder::text(const RawEvent& event, Field field) {
   if (!event.has(field)) return StringId(0);
   const std::string_view raw = event[field];
-  if (!raw.empty() && raw[0] == '[' && raw.find('\n') != std::string_view::npos) {
+  if (event.is_spread(field) && raw[0] == '[' && raw.find('\n') != std::string_view::npos) {
     compact(raw, scratch_);  // a list that the writer spread over lines
-    return intern(scratch_, batch, byte);
+    return intern(scratch_);
   }
-  if (!event.is_escaped(field)) return intern(raw, batch, byte);
-  if (!unescape(event[field], scratch_)) batch.fault(Fault::kBadString, byte);
-  return intern(scratch_, batch, byte);
+  if (!event.is_escaped(field)) return intern(raw);
+  if (!unescape(event[field], scratch_)) bad_string_ = true;
+  return intern(scratch_);
 }
 
 // Object addresses ("<built-in method to of Tensor object at 0x7f..>") would make each name unique
 // and tell nothing: the profiler caches them per method, not per object.
-StringId RowBuilder::frame_name(const RawEvent& event, Batch& batch, std::int64_t byte) {
+StringId RowBuilder::frame_name(const RawEvent& event) {
   const std::string_view name = event[Field::kName];
   if (name.empty() || name[0] != '<' || event.is_escaped(Field::kName))
-    return text(event, Field::kName, batch, byte);
+    return text(event, Field::kName);
   const std::size_t at = name.find(" at 0x");
-  if (at == std::string_view::npos) return intern(name, batch, byte);
+  if (at == std::string_view::npos) return intern(name);
   std::size_t end = at + 6;
   while (end < name.size() && is_hex(name[end])) ++end;
   scratch_.assign(name.substr(0, at));
   scratch_.append(name.substr(end));
-  return intern(scratch_, batch, byte);
+  return intern(scratch_);
 }
 
-StringId RowBuilder::intern(std::string_view raw, Batch& batch, std::int64_t byte) {
+StringId RowBuilder::intern(std::string_view raw) {
   const StringId id = strings_.intern(raw);
+  if (strings_.size() == checked_ && clean_.empty()) return id;
+  return clean_form(id);
+}
+
+StringId RowBuilder::clean_form(StringId id) {
   if (strings_.size() > checked_) {
-    checked_ = strings_.size();
     if (!is_clean(strings_[id])) {
-      const StringId clean = strings_.intern(cleaned(raw));
+      const StringId clean = strings_.intern(cleaned(strings_[id]));
       clean_.resize(strings_.size());
       clean_[id.index] = clean;
-      checked_ = strings_.size();
     }
+    checked_ = strings_.size();
   }
   if (id.index >= clean_.size() || !clean_[id.index].valid()) return id;
-  batch.fault(Fault::kBadString, byte);
+  bad_string_ = true;
   return clean_[id.index];
 }
 
-ThreadId RowBuilder::thread(const RawEvent& event) {
+ThreadId RowBuilder::thread(const RawEvent& event, Batch& batch, std::int64_t byte) {
   const std::string_view pid = event.has(Field::kPid) ? event[Field::kPid] : std::string_view{};
   const std::string_view tid = event.has(Field::kTid) ? event[Field::kTid] : std::string_view{};
   std::size_t h = pid.size() * 7 + tid.size();
@@ -348,8 +385,15 @@ ThreadId RowBuilder::thread(const RawEvent& event) {
          static_cast<unsigned char>(pid[0]);
   if (!tid.empty()) h += std::size_t{3} * static_cast<unsigned char>(tid.back());
   CachedThread& cached = cache_[h % cache_.size()];
-  if (cached.id.valid() && cached.pid == pid && cached.tid == tid) return cached.id;
+  if (!cached.id.valid() || cached.pid != pid || cached.tid != tid)
+    remember_thread(cached, pid, tid);
+  if (cached.odd &&
+      ((is_no_number(pid) && !is_quoted(pid)) || (is_no_number(tid) && !is_quoted(tid))))
+    batch.fault(Fault::kBadNumber, byte);
+  return cached.id;
+}
 
+void RowBuilder::remember_thread(CachedThread& cached, std::string_view pid, std::string_view tid) {
   const std::size_t label = begins(pid, "[") ? pid.find(']') : std::string_view::npos;
   const std::string_view rank =
       label == std::string_view::npos ? std::string_view{} : pid.substr(0, label + 1);
@@ -358,11 +402,8 @@ ThreadId RowBuilder::thread(const RawEvent& event) {
   };
   const store::Thread key{plain(pid), plain(tid), plain(rank)};
   checked_ = strings_.size();
-  auto found = std::find(threads_.begin(), threads_.end(), key);
-  if (found == threads_.end()) found = threads_.insert(found, key);
-  cached = {std::string(pid), std::string(tid),
-            ThreadId(static_cast<std::size_t>(found - threads_.begin()))};
-  return cached.id;
+  cached = {std::string(pid), std::string(tid), thread_ids_.id_of(key, threads_),
+            is_no_number(pid) || is_no_number(tid)};
 }
 
 void RowBuilder::publish(Batch& batch) {
@@ -374,17 +415,21 @@ void RowBuilder::publish(Batch& batch) {
   published_threads_ = threads_.size();
 }
 
-void append_names(const Batch& batch, RowBuilder& builder, store::Trace& trace) {
+ThreadId ThreadIndex::id_of(const store::Thread& thread, std::vector<store::Thread>& threads) {
+  const auto [at, is_new] = ids_.try_emplace(thread, threads.size());
+  if (is_new) threads.push_back(thread);
+  return at->second;
+}
+
+void append_names(const Batch& batch, RowBuilder& builder, ThreadIndex& threads,
+                  store::Trace& trace) {
   for (const std::string_view text : batch.new_strings) {
     builder.string_to_trace.push_back(trace.strings.intern(text));
   }
   const auto string = [&](StringId local) { return builder.string_to_trace[local.index]; };
   for (const store::Thread& local : batch.new_threads) {
     const store::Thread thread{string(local.pid), string(local.tid), string(local.rank)};
-    auto found = std::find(trace.threads.begin(), trace.threads.end(), thread);
-    if (found == trace.threads.end()) found = trace.threads.insert(found, thread);
-    builder.thread_to_trace.push_back(
-        ThreadId(static_cast<std::size_t>(found - trace.threads.begin())));
+    builder.thread_to_trace.push_back(threads.id_of(thread, trace.threads));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ingest/event.h"
@@ -44,7 +45,21 @@ struct Batch {
   store::CategoryCounts unread;  // complete events of categories that are not read
   std::array<FaultCount, kFaultCount> faults{};
   void clear();
-  void fault(Fault fault, std::int64_t byte);
+  void fault(Fault fault, std::int64_t byte, std::int64_t count = 1);
+};
+
+// The id of a thread among those seen so far; a new one is added to `threads`.
+class ThreadIndex {
+ public:
+  store::ThreadId id_of(const store::Thread& thread, std::vector<store::Thread>& threads);
+
+ private:
+  struct Hash {
+    std::size_t operator()(const store::Thread& t) const {
+      return (std::size_t{t.pid.index} << 32 | t.tid.index) * 0x9e3779b97f4a7c15U + t.rank.index;
+    }
+  };
+  std::unordered_map<store::Thread, store::ThreadId, Hash> ids_;
 };
 
 class RowBuilder {
@@ -80,11 +95,14 @@ class RowBuilder {
   struct CachedThread {
     std::string pid, tid;
     store::ThreadId id;
+    bool odd = false;  // pid or tid begins like a number and is none
   };
-  store::StringId text(const RawEvent& event, Field field, Batch& batch, std::int64_t byte);
-  store::StringId intern(std::string_view text, Batch& batch, std::int64_t byte);
-  store::StringId frame_name(const RawEvent& event, Batch& batch, std::int64_t byte);
-  store::ThreadId thread(const RawEvent& event);
+  store::StringId text(const RawEvent& event, Field field);
+  store::StringId intern(std::string_view text);
+  store::StringId clean_form(store::StringId id);
+  store::StringId frame_name(const RawEvent& event);
+  store::ThreadId thread(const RawEvent& event, Batch& batch, std::int64_t byte);
+  void remember_thread(CachedThread& cached, std::string_view pid, std::string_view tid);
   std::int64_t id(const RawEvent& event, Field field, Batch& batch, std::int64_t byte);
   std::int64_t correlation(const RawEvent& event, Batch& batch, std::int64_t byte);
   void add_complete(const RawEvent& event, std::int64_t byte, Batch& batch);
@@ -100,14 +118,17 @@ class RowBuilder {
   std::vector<store::StringId> clean_;  // id of the clean form; empty while every string is clean
   std::size_t published_strings_ = 0, published_threads_ = 0;
   std::vector<store::Thread> threads_;
+  ThreadIndex thread_ids_;
   std::array<CachedThread, 32> cache_;
   std::string scratch_;
+  bool bad_string_ = false;  // the event being added has a string that is not shown as written
 };
 
 // Maps the names and threads that `builder` published with this batch to ids of the trace. Must be
 // done for every batch, in the order of publishing, also for one whose rows are dropped: later
 // batches use them.
-void append_names(const Batch& batch, RowBuilder& builder, store::Trace& trace);
+void append_names(const Batch& batch, RowBuilder& builder, ThreadIndex& threads,
+                  store::Trace& trace);
 // The rows, after append_names; the batch's counts are added to the trace's and to `faults`.
 // Batches must come in text order.
 void append(Batch& batch, RowBuilder& builder, store::Trace& trace,

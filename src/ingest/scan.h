@@ -119,25 +119,61 @@ inline Masks masks_of(const char* p) {
   return m;
 }
 // Bit i set: an odd number of bits up to and with i are set in `bits`.
-inline std::uint64_t prefix_xor(std::uint64_t bits) {
-  for (int shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
+template <class Bits>
+Bits prefix_xor(Bits bits) {
+  for (std::size_t shift = 1; shift < sizeof bits * 8; shift *= 2) bits ^= bits << shift;
   return bits;
+}
+
+// p behind a list's opening bracket; returns behind its closing one if the list holds nothing but numbers, strings and
+// lists of such: [[1, 4096], ["a"], []]. Null for what is deeper or holds braces, backslashes, line breaks or bytes outside
+// ASCII. As quotes tell by their parity what is inside a string, so do brackets what is inside an inner list. 32 bytes a
+// step: most lists of shapes are shorter.
+[[gnu::noinline]] inline const char* shallow_list_end(const char* p) {
+  const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
+  const __m128i open = _mm_set1_epi8('['), close = _mm_set1_epi8(']');
+  const __m128i space = _mm_set1_epi8(' '), beyond = _mm_set1_epi8('z' - ' ' + 1);
+  std::uint32_t in_string = 0,
+                outside = ~std::uint32_t{0};  // all ones or none, as of the byte in front of p
+  for (;; p += 32) {
+    std::uint32_t quotes = 0, opens = 0, closes = 0, odd = 0;
+    for (int i = 0; i < 32; i += 16) {
+      const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i));
+      const __m128i from_space = _mm_sub_epi8(v, space);  // what is not in ' '..'z' becomes large
+      const auto put = [&](std::uint32_t& mask, __m128i hit) {
+        mask |= static_cast<std::uint32_t>(_mm_movemask_epi8(hit)) << i;
+      };
+      put(quotes, _mm_cmpeq_epi8(v, quote));
+      put(opens, _mm_cmpeq_epi8(v, open));
+      put(closes, _mm_cmpeq_epi8(v, close));
+      put(odd, _mm_or_si128(_mm_cmpeq_epi8(v, backslash),
+                            _mm_cmpeq_epi8(_mm_max_epu8(from_space, beyond), from_space)));
+    }
+    const std::uint32_t inside = prefix_xor(quotes) ^ in_string;
+    opens &= ~inside;
+    closes &= ~inside;
+    const std::uint32_t outer = prefix_xor(opens | closes) ^ outside;
+    const std::uint32_t stops = odd | (opens & outer) | (closes & ~outer);
+    if (stops != 0) {
+      const int first = std::countr_zero(stops);
+      return (closes >> first & 1U) != 0 ? p + first + 1 : nullptr;
+    }
+    in_string = std::uint32_t{0} - (inside >> 31);
+    outside = std::uint32_t{0} - (outer >> 31);
+  }
 }
 #endif
 
-// Are the first `size` bytes at p and q the same? q is 16-byte aligned; both have size rounded up
-// to 16 readable bytes.
-inline bool same_text(const char* p, const char* q, std::size_t size) {
+// Bit i set: bytes i of p and q differ, i < 16.
+inline std::uint32_t differing16(const char* p, const char* q) {
 #if defined(__SSE2__)
-  for (;; p += 16, q += 16, size -= 16) {
-    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    const __m128i b = _mm_load_si128(reinterpret_cast<const __m128i*>(q));
-    const auto differ = ~static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)));
-    if (size <= 16) return (differ & (0xffffU >> (16 - size))) == 0;
-    if ((differ & 0xffffU) != 0) return false;
-  }
+  const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(q));
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(a, b))) ^ 0xffffU;
 #else
-  return std::memcmp(p, q, size) == 0;
+  std::uint32_t differ = 0;
+  for (std::uint32_t i = 0; i < 16; ++i) differ |= (p[i] != q[i] ? 1U : 0U) << i;
+  return differ;
 #endif
 }
 

@@ -1,6 +1,22 @@
 #include "ingest/stretch.h"
 
 namespace culprit::ingest {
+namespace {
+
+// p at what stands in the event array and is no object: null, 5, "text", [1, 2]. kOk: a value by itself, with the array going
+// on behind it. A value in which an event can be found is damage: its bracket or quote is one too many.
+EventEnd skip_stranger(const char* begin, const char* p, const char* end) {
+  EventEnd value = skip_value(p, end);
+  const char* limit = value.status == Parsed::kOk ? value.next : end;
+  if (value.status != Parsed::kMalformed && find_event(begin, p + 1, limit) != limit)
+    return {Parsed::kMalformed, p};
+  if (value.status != Parsed::kOk) return value;
+  const char* behind = skip_space(value.next);
+  if (*behind != ',' && *behind != ']' && behind < end) return {Parsed::kMalformed, p};
+  return value;
+}
+
+}  // namespace
 
 Stretch parse_stretch(const char* begin, const char* p, const char* end, std::int64_t offset,
                       RowBuilder& builder, Batch& batch) {
@@ -17,11 +33,12 @@ Stretch parse_stretch(const char* begin, const char* p, const char* end, std::in
       stretch.closed = true;
       return stretch;
     }
-    EventEnd parsed{Parsed::kMalformed, p};
-    if (*p == '{') parsed = parse_event(p, end, event, builder.keys);
+    const bool object = *p == '{';
+    const EventEnd parsed =
+        object ? parse_event(p, end, event, builder.keys) : skip_stranger(begin, p, end);
     if (parsed.status == Parsed::kIncomplete) return stretch;
     if (parsed.status == Parsed::kOk) {
-      builder.add(event, byte(p), batch);
+      object ? builder.add(event, byte(p), batch) : builder.add_bad(byte(p), batch);
       p = parsed.next;
       continue;
     }

@@ -43,7 +43,7 @@ void append_utf8(std::string& out, std::uint32_t c) {
 std::size_t unicode_escape(std::string_view body, std::size_t at, std::string& out) {
   const std::int32_t high = hex4(body, at);
   if (high < 0) return 0;
-  auto code = static_cast<std::uint32_t>(high);
+  const auto code = static_cast<std::uint32_t>(high);
   if (code >= 0xd800 && code < 0xdc00 && at + 10 <= body.size() && body[at + 4] == '\\' &&
       body[at + 5] == 'u') {
     const std::int32_t low = hex4(body, at + 6);
@@ -53,8 +53,11 @@ std::size_t unicode_escape(std::string_view body, std::size_t at, std::string& o
       return 10;
     }
   }
-  if (code >= 0xd800 && code < 0xe000) code = 0xfffd;  // half a pair
-  append_utf8(out, code);
+  if (code >= 0xd800 && code < 0xe000) {
+    out.push_back('\xff');  // half a pair is no character
+  } else {
+    append_utf8(out, code);
+  }
   return 4;
 }
 
@@ -78,10 +81,40 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// The part in front of the line of a Python file: "torch/nn/functional.py(9): relu", "functional.py:9". Empty: no such text.
+std::string_view python_path(std::string_view body) {
+  const std::size_t stop = body.find(".py");
+  if (stop == std::string_view::npos || stop + 4 >= body.size()) return {};
+  const char mark = body[stop + 3], digit = body[stop + 4];
+  if ((mark != '(' && mark != ':') || digit < '0' || digit > '9') return {};
+  return body.substr(0, stop);
+}
+
+bool is_unescaped_path(std::string_view body) {
+  if (body.size() > 3 && is_letter(body[0]) && body[1] == ':' && body[2] == '\\' &&
+      body[3] != '\\' && body[3] != '"') {
+    return true;
+  }
+  const std::string_view path = python_path(body);
+  if (path.find_first_of(" /\"") != std::string_view::npos) return false;
+  for (std::size_t at = 0; (at = path.find('\\', at)) != std::string_view::npos; at += 2) {
+    if (at + 1 < path.size() &&
+        std::string_view("bfnrt").find(path[at + 1]) != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool unescape(std::string_view body, std::string& out) {
   out.clear();
+  if (is_unescaped_path(body)) {
+    out.assign(body);
+    return false;
+  }
   for (std::size_t i = 0; i < body.size(); ++i) {
     if (body[i] != '\\') {
       out.push_back(body[i]);

@@ -60,7 +60,9 @@ bool contains(std::string_view text, std::string_view part) {
 
 // The framework's own files: PyTorch, the Triton launcher, Python's library. Kineto cuts the search
 // path off a file's name, so theirs begin with the package or are bare names.
-bool is_framework(std::string_view file) {
+bool is_framework(std::string_view written) {
+  std::string file(written);  // on Windows with backslashes
+  std::replace(file.begin(), file.end(), '\\', '/');
   constexpr std::array<std::string_view, 2> kPackages{"-packages/torch/", "-packages/triton/"};
   constexpr std::array<std::string_view, 3> kLauncher{"triton/runtime/", "triton/compiler/",
                                                       "triton/backends/"};
@@ -83,7 +85,7 @@ bool is_framework(std::string_view file) {
 }
 
 std::string_view base_name(std::string_view path) {
-  return path.substr(std::min(path.size(), path.rfind('/') + 1));
+  return path.substr(std::min(path.size(), path.find_last_of("/\\") + 1));
 }
 
 // The line in `file` from which the frame below was called: "file:LINE", the file spelled with more

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace culprit::ingest {
 namespace {
 
@@ -30,6 +32,24 @@ TEST(ParseMicros, RoundsBeyondTheNanosecond) {
   EXPECT_EQ(parse_micros("-1.0005"), -1'001);
   EXPECT_EQ(parse_micros("123.45600000000002"), 123'456);
   EXPECT_EQ(parse_micros("0.99999999999999999999999999"), 1'000);
+}
+
+// A fourth decimal of 0 takes the general way: both must agree at every length.
+TEST(ParseMicros, UsualFormAgreesWithTheGeneralOne) {
+  const std::string digits = "9081726354";
+  for (std::size_t whole = 1; whole <= 15; ++whole) {
+    for (std::size_t wrong = 0; wrong <= whole + 4; ++wrong) {
+      std::string text;
+      for (std::size_t i = 0; i < whole + 3; ++i) text += digits[i * 7 % 10];
+      text.insert(whole, ".");
+      EXPECT_EQ(parse_micros(text), parse_micros(text + "0")) << text;
+      for (const char bad : {'/', ':', ' ', '\xb0'}) {
+        std::string damaged = text;
+        damaged[wrong % text.size()] = bad;
+        EXPECT_FALSE(parse_micros(damaged)) << damaged;
+      }
+    }
+  }
 }
 
 TEST(ParseMicros, RefusesWhatIsNoTime) {
