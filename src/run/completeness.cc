@@ -99,10 +99,12 @@ void note_missing(Run& run, const Links& links) {
                  " in the file: the profiler dropped device events; steps that lack some "
                  "are left out of the means",
              missing_where(run, links));
-  const auto empty = static_cast<std::int64_t>(run.graphs_without_kernels.size());
-  if (empty > 0)
-    add_note(run, "graph-level-rows", Severity::kDataLoss, empty,
-             counted(empty, "graph launch has", "graph launches have") +
+  auto whole = static_cast<std::int64_t>(run.graphs_without_kernels.size());
+  for (const Group& g : run.groups)
+    whole += g.device_kind == store::DeviceKind::kGraph ? g.activities : 0;
+  if (whole > 0)
+    add_note(run, "graph-level-rows", Severity::kDataLoss, whole,
+             counted(whole, "graph launch has", "graph launches have") +
                  " no kernels in the file: their time is graph time, not idle time");
   if (run.kernels_without_launch > 0) note_unlaunched(run);
 }
@@ -141,11 +143,12 @@ void note_not_recorded(Run& run) {
   });
   if (!shapes)
     add_note(run, "no-shapes", Severity::kInfo, 1,
-             "no tensor shapes in the file (record_shapes is off by default): element counts "
-             "come from launch geometry");
+             "no tensor shapes in the file (" + trace.info.advice.shapes +
+                 "): element counts come from launch geometry");
   if (trace.frames.size() == 0)
     add_note(run, "no-stacks", Severity::kInfo, 1,
-             "no Python frames in the file (with_stack): source lines are unknown");
+             "no Python frames in the file (" + trace.info.advice.stacks +
+                 "): source lines are unknown");
 }
 
 void note_other_devices(Run& run) {
@@ -216,8 +219,7 @@ Status check_completeness(Run& run, const Links& links) {
     return unusable("no device activity was recorded: " +
                         (found.all > 0 ? missing_text(found.without, found)
                                        : "no kernel, copy or set in the file"),
-                    "record with ProfilerActivity.CUDA (activities CPU and GPU in SGLang and vLLM)",
-                    "no-device-activity");
+                    trace.info.advice.device, "no-device-activity");
   if (2 * found.lost > found.all)
     return unusable("most device activity is missing: " + missing_text(found.lost, found),
                     "record fewer steps, so that the profiler's buffers hold them",

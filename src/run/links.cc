@@ -1,6 +1,7 @@
 // Links from the device to the host, by ids alone: times are used only to check an External id,
 // since kernels may start before their launch in the file (clock skew).
 #include <algorithm>
+#include <map>
 
 #include "run/chapters.h"
 #include "run/id_table.h"
@@ -152,33 +153,83 @@ void find_graphs_without_launch(Run& run) {
           run.activities[unlinked[k - 1].second].in_graph = true;
 }
 
-// Launches on a thread that records a graph run nothing. A few launches at the very end are those
-// that the recording stopped in front of.
-void find_lost(const store::Trace& trace, Links& links) {
-  const auto& calls = trace.calls;
-  links.lost.assign(calls.size(), 0);
+// What a rank's launches without a kernel have to do with the ends of the recording.
+struct Ends {
   std::int64_t launches = 0, lost = 0;
-  Nanos last_linked = std::numeric_limits<Nanos>::min(), first_lost = kLongest;
+  std::int64_t early = 0;  // kernels that were launched before the recording began
+  bool trailing = true;    // every lost launch came after the last one of its process that ran
+};
+
+using EndsByRank = std::map<store::StringId, Ends>;
+
+EndsByRank find_lost_calls(const store::Trace& trace, Links& links) {
+  EndsByRank ends;
   for (std::size_t t = 0; t < links.calls.count(); ++t) {
-    bool capturing = false;
+    bool capturing = false;  // launches on a thread that records a graph run nothing
     for (std::uint32_t k = links.calls.start[t]; k < links.calls.start[t + 1]; ++k) {
       const std::uint32_t call = links.calls.rows[k];
       const Api api = links.api_of(trace, CallRow{call});
       if (api == Api::kBeginCapture) capturing = true;
       if (api == Api::kEndCapture) capturing = false;
       if (api != Api::kKernelLaunch || capturing) continue;
-      ++launches;
-      if (links.has_activity[call] != 0) {
-        last_linked = std::max(last_linked, calls.begin[call]);
-      } else {
-        links.lost[call] = 1;
-        ++lost;
-        first_lost = std::min(first_lost, calls.begin[call]);
-      }
+      Ends& end = ends[trace.threads[t].rank];
+      ++end.launches;
+      if (links.has_activity[call] != 0) continue;
+      links.lost[call] = 1;
+      ++end.lost;
     }
   }
-  if (lost > 0 && lost * 100 <= launches && first_lost > last_linked)
-    links.lost.assign(calls.size(), 0);
+  return ends;
+}
+
+// By stream: when the first kernel began whose launch is in the file.
+std::vector<Nanos> first_launched(const store::Trace& trace, const std::vector<CallRow>& call_of) {
+  std::vector<Nanos> first(trace.threads.size(), kLongest);
+  for (std::size_t row = 0; row < call_of.size(); ++row) {
+    Nanos& begin = first[trace.device.thread[row].index];
+    if (call_of[row].valid()) begin = std::min(begin, trace.device.begin[row]);
+  }
+  return first;
+}
+
+// The host runs ahead of the device, so the recording stops in front of the kernels of its last
+// launches: a few, or as many as were waiting when it began. They are not lost.
+void find_lost(const store::Trace& trace, const std::vector<CallRow>& call_of, Links& links) {
+  const auto& calls = trace.calls;
+  links.lost.assign(calls.size(), 0);
+  EndsByRank ends = find_lost_calls(trace, links);
+  using Process = std::pair<store::StringId, store::StringId>;  // rank label, pid
+  const auto process_of = [&](std::size_t call) {
+    const store::Thread& thread = trace.threads[calls.thread[call].index];
+    return Process{thread.rank, thread.pid};
+  };
+  std::map<Process, Nanos> last_run;  // of each process: begin of the last launch that ran
+  for (std::size_t call = 0; call < calls.size(); ++call) {
+    if (links.has_activity[call] == 0 || links.api_of(trace, CallRow{call}) != Api::kKernelLaunch)
+      continue;
+    const auto [at, is_new] = last_run.emplace(process_of(call), calls.begin[call]);
+    if (!is_new) at->second = std::max(at->second, calls.begin[call]);
+  }
+  for (std::size_t call = 0; call < calls.size(); ++call) {
+    if (links.lost[call] == 0) continue;
+    const Process process = process_of(call);
+    const auto ran = last_run.find(process);
+    if (ran != last_run.end() && calls.begin[call] < ran->second)
+      ends[process.first].trailing = false;
+  }
+  const std::vector<Nanos> first = first_launched(trace, call_of);
+  for (std::size_t row = 0; row < call_of.size(); ++row) {
+    const std::uint32_t stream = trace.device.thread[row].index;
+    if (!call_of[row].valid() && trace.device.kind[row] == store::DeviceKind::kKernel &&
+        first[stream] < kLongest && trace.device.begin[row] < first[stream])
+      ++ends[trace.threads[stream].rank].early;
+  }
+  for (std::size_t call = 0; call < calls.size(); ++call) {
+    if (links.lost[call] == 0) continue;
+    const Ends& end = ends[process_of(call).first];
+    const bool few = end.lost * 100 <= end.launches || end.lost <= end.early;
+    if (end.trailing && few) links.lost[call] = 0;
+  }
 }
 
 void note_skew(Run& run) {
@@ -218,6 +269,8 @@ Status link_calls(Run& run, Links& links) {
       a.in_graph = links.api_of(trace, call) == Api::kGraphLaunch;
     } else if (trace.device.kind[a.row.index] == store::DeviceKind::kKernel) {
       ++run.kernels_without_launch;
+    } else if (trace.device.kind[a.row.index] == store::DeviceKind::kGraph) {
+      a.in_graph = trace.device.correlation[a.row.index] > 0;
     }
   }
   for (std::uint32_t call = 0; call < trace.calls.size(); ++call)
@@ -225,7 +278,7 @@ Status link_calls(Run& run, Links& links) {
         links.api_of(trace, CallRow{call}) == Api::kGraphLaunch)
       run.graphs_without_kernels.push_back(CallRow{call});
   find_graphs_without_launch(run);
-  find_lost(trace, links);
+  find_lost(trace, call_of, links);
   note_skew(run);
   return Ok{};
 }
