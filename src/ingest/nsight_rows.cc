@@ -32,10 +32,13 @@ void RowFaults::lacks(std::string_view table, std::string_view column) {
   lacking_.push_back(fmt::format("{}.{}", table, column));
 }
 
-void RowFaults::damaged(std::string_view table, std::int64_t after_rowid, const std::string& why) {
-  if (damaged_.count++ > 0) return;
-  damaged_.where = "after " + place(table, after_rowid);
-  why_ = why;
+void RowFaults::damaged(std::string_view table, const Cursor::Damage& damage) {
+  if (damage.places == 0) return;
+  if (damaged_.count == 0) {
+    damaged_.where = "after " + place(table, damage.after);
+    why_ = damage.why;
+  }
+  damaged_.count += damage.places;
 }
 
 void RowFaults::write(store::Notes& notes) const {
@@ -73,7 +76,7 @@ void RowFaults::write(store::Notes& notes) const {
                {},
                {},
                damaged_.where,
-               "the database is damaged (" + why_ + "): rows behind that place are missing"});
+               "the database is damaged (" + why_ + "): the rows at that place are missing"});
   if (lacking_.empty()) return;
   constexpr std::size_t kShown = 5;
   std::string list;
@@ -102,7 +105,7 @@ Names::Names(const Database& database, store::Trace& trace, RowFaults& faults)
     const auto text = cursor.text(1);
     if (id && text) known_.emplace(*id, intern(*text, kNameTable, cursor.rowid()));
   }
-  if (!cursor.damage().empty()) faults.damaged(kNameTable, cursor.rowid(), cursor.damage());
+  faults.damaged(kNameTable, cursor.damage());
 }
 
 store::StringId Names::find(std::int64_t id) {
@@ -161,7 +164,7 @@ Rows::~Rows() {
   import_.read.emplace_back(table_, count_);
   for (std::size_t i = 0; count_ > 0 && i < essential_; ++i)
     if (!cursor_.has(i)) import_.faults.lacks(table_, columns_[i]);
-  if (!cursor_.damage().empty()) import_.faults.damaged(table_, cursor_.rowid(), cursor_.damage());
+  import_.faults.damaged(table_, cursor_.damage());
 }
 
 bool Rows::next() {

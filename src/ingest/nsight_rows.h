@@ -39,7 +39,7 @@ class RowFaults {
  public:
   void add(RowFault fault, std::string_view table, std::int64_t rowid);
   void lacks(std::string_view table, std::string_view column);
-  void damaged(std::string_view table, std::int64_t after_rowid, const std::string& why);
+  void damaged(std::string_view table, const Cursor::Damage& damage);
   void write(store::Notes& notes) const;
 
  private:
@@ -90,7 +90,7 @@ struct Import {
   double rows_total_ = 0;
   std::int64_t rows_ = 0;
   bool cancelled_ = false;
-  std::chrono::steady_clock::time_point last_progress_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_progress_{};  // none yet
 };
 
 // The rows of one table. Of `columns`, the first `essential` are missed when the table lacks them.

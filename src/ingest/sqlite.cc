@@ -6,7 +6,11 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <limits>
+#include <utility>
 
+#include "base/text.h"
 #include "ingest/number.h"
 
 namespace culprit::ingest {
@@ -61,12 +65,38 @@ Error no_database(const std::string& path, const std::string& why) {
   return e;
 }
 
+// What the header says of the file's length, where the file is shorter.
+std::optional<Error> cut_off(const std::string& path) {
+  std::array<unsigned char, 100> header{};
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const auto size = static_cast<std::int64_t>(file.tellg());
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(header.data()), header.size());
+  if (!file) return std::nullopt;
+  const auto number = [&](std::size_t at, std::size_t bytes) {
+    std::int64_t value = 0;
+    for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | header[at + i];
+    return value;
+  };
+  const std::int64_t page = number(16, 2) == 1 ? 65536 : number(16, 2);
+  const std::int64_t whole = page * number(28, 4);
+  const bool sound = page >= 512 && (page & (page - 1)) == 0 && number(24, 4) == number(92, 4);
+  if (!sound || size >= whole) return std::nullopt;
+  Error e{Error::Code::kBadInput,
+          "an SQLite database that is cut off: " + text::count(size) + " of " + text::count(whole) +
+              " bytes are there",
+          path, "wait until nsys has written its export, and copy it again"};
+  e.note_code = "truncated";
+  return e;
+}
+
 }  // namespace
 
 void Database::Closer::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
 void Database::Finalizer::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 Result<Database> Database::open(const std::string& path) {
+  if (auto error = cut_off(path)) return *error;
   Database database;
   sqlite3* raw = nullptr;
   const int rc =
@@ -197,24 +227,54 @@ Cursor::Cursor(const Database& database, std::string_view table,
     present_[i] = at != known.end();
     sql += ", " + (present_[i] ? quoted(*at) : std::string("NULL"));
   }
-  statement_ = database.prepare(sql + " FROM " + quoted(name) + " NOT INDEXED");
-  if (statement_ == nullptr) damage_ = database.last_error();
+  statement_ = database.prepare(sql + " FROM " + quoted(name) + " NOT INDEXED WHERE rowid >= ?1");
+  next_ = std::numeric_limits<std::int64_t>::min();
+  if (statement_ == nullptr)
+    note(database.last_error());
+  else
+    sqlite3_bind_int64(statement_.get(), 1, next_);
+}
+
+void Cursor::note(std::string why) {
+  if (damage_.places++ > 0) return;
+  damage_.after = rowid_;
+  damage_.why = std::move(why);
+}
+
+int Cursor::seek(std::int64_t from) {
+  sqlite3_reset(statement_.get());
+  sqlite3_bind_int64(statement_.get(), 1, from);
+  return sqlite3_step(statement_.get());
+}
+
+// Tries ever farther rowids until one lies on a page that can be read.
+int Cursor::skip_damage() {
+  constexpr std::int64_t kFarthest = std::int64_t{1} << 40, kMostPlaces = 1000;
+  int rc = SQLITE_DONE;
+  for (std::int64_t jump = 1; jump < kFarthest && damage_.places < kMostPlaces; jump *= 2) {
+    std::int64_t from = 0;
+    if (__builtin_add_overflow(next_, jump, &from)) return SQLITE_DONE;
+    rc = seek(from);
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) return rc;
+  }
+  return SQLITE_DONE;
 }
 
 bool Cursor::next() {
   if (statement_ == nullptr) return false;
-  const int rc = sqlite3_step(statement_.get());
+  int rc = sqlite3_step(statement_.get());
+  if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+    note(database_.last_error());
+    rc = skip_damage();
+  }
   if (rc == SQLITE_ROW) {
-    const std::int64_t rowid = sqlite3_column_int64(statement_.get(), 0);
-    // Pages that point at one another in a circle would never end.
-    if (first_ || rowid > rowid_) {
-      first_ = false;
-      rowid_ = rowid;
+    rowid_ = sqlite3_column_int64(statement_.get(), 0);
+    // Rows that go back come from pages that point at one another in a circle.
+    if (rowid_ >= next_ && rowid_ < std::numeric_limits<std::int64_t>::max()) {
+      next_ = rowid_ + 1;
       return true;
     }
-    damage_ = "rows stand out of order";
-  } else if (rc != SQLITE_DONE) {
-    damage_ = database_.last_error();
+    note("rows stand out of order");
   }
   statement_.reset();
   return false;

@@ -58,9 +58,14 @@ class Cursor {
   Cursor(const Database& database, std::string_view table,
          std::span<const std::string_view> columns);
 
-  bool next();  // false: no more rows, or none that can be read: see damage()
-  // Why reading stopped short; empty: it did not.
-  const std::string& damage() const { return damage_; }
+  bool next();  // false: no more rows that can be read
+  // Places where rows could not be read: a damaged page costs the rows on it, and some beside it.
+  struct Damage {
+    std::int64_t places = 0;
+    std::int64_t after = 0;  // rowid of the last row in front of the first
+    std::string why;         // of the first
+  };
+  const Damage& damage() const { return damage_; }
   std::int64_t rowid() const { return rowid_; }
   bool has(std::size_t column) const { return present_[column]; }
 
@@ -71,12 +76,16 @@ class Cursor {
   std::optional<std::string_view> text(std::size_t column) const;  // valid until next()
 
  private:
+  int seek(std::int64_t from);  // to the first row at or behind `from`; SQLite's code
+  void note(std::string why);
+  int skip_damage();
+
   const Database& database_;
   Database::Statement statement_;
   std::vector<bool> present_;
-  std::string damage_;
+  Damage damage_;
   std::int64_t rowid_ = 0;
-  bool first_ = true;
+  std::int64_t next_ = 0;  // the least rowid that may follow
 };
 
 // One text by an integer key that the table is ordered by.

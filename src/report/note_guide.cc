@@ -79,8 +79,7 @@ constexpr NoteGuide kGuide[] = {
      "Take predicted gains as bounds only."},
     {"limit", "A safety limit was reached (size, nesting or expansion of compressed data).",
      "Check the file; give its plain, unpacked form if it is right.", true},
-    {"damaged-table",
-     "A table of the database is damaged; the rows in front of the damage were read.",
+    {"damaged-table", "A table of the database is damaged; the rows around the damage were read.",
      "Export the report again: nsys export --type sqlite REPORT.nsys-rep.", true},
     {"missing-columns",
      "The export lacks columns (they differ by version and by what was recorded); what they hold "

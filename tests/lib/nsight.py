@@ -4,6 +4,7 @@ Times are µs from the recording's start. Shares nothing with src or forge. `tab
 dicts: change or delete any of them, or whole columns with drop(), before write(). from_kineto() turns a Kineto JSON trace of
 the forge into the export that nsys would have made of the same run.
 """
+import decimal
 import json
 import pathlib
 import re
@@ -38,6 +39,15 @@ SCHEMA = {
 
 def ns(us):
     return round(us * 1000)
+
+
+def spelling(name):
+    """A kernel's name of a Kineto trace as Nsight's demangler writes it."""
+    for pattern, text in ((r"\{lambda\(([^)]*)\)#(\d+)\}", r"[lambda(\1) (instance \2)]"), (r"operator\(\)", "operator ()"),
+                          (r"\b(\d+)ul\b", r"(unsigned long)\1"), (r"(?<=[<,] )(\d+)(?=[,>])|(?<=<)(\d+)(?=[,>])", r"(int)\1\2"),
+                          (r"(?<=\w)([&*])", r" \1"), (r"> >", ">>")):
+        name = re.sub(pattern, text, name)
+    return name
 
 
 class Export:
@@ -136,7 +146,7 @@ class Export:
 
 def from_kineto(source, operators=False):
     """The export of the run that a Kineto JSON trace with relative times records; `operators`: as emit_nvtx writes them."""
-    trace = json.loads(pathlib.Path(source).read_text())
+    trace = json.loads(pathlib.Path(source).read_text(), parse_float=decimal.Decimal)
     export = Export()
     for device in trace.get("deviceProperties", []):
         export.gpu(device["name"], device.get("numSms", 0), device.get("totalGlobalMem", 0), 0, device.get("computeMajor", 0),
@@ -149,7 +159,7 @@ def from_kineto(source, operators=False):
         on_device = {"correlation": args.get("correlation"), "stream": args.get("stream"), "device": args.get("device")}
         match event["cat"]:
             case "kernel":
-                export.on_device(event["name"], ts, dur, grid=args.get("grid", (0, 0, 0)), block=args.get("block", (0, 0, 0)), **on_device)
+                export.on_device(spelling(event["name"]), ts, dur, grid=args.get("grid", (0, 0, 0)), block=args.get("block", (0, 0, 0)), **on_device)
             case "gpu_memcpy":
                 kind, origin, target = re.fullmatch(r"Memcpy (\w+) \((\w+) -> (\w+)\)", event["name"]).groups()
                 export.copy(kind, origin, target, args.get("bytes"), ts, dur, **on_device)
@@ -162,5 +172,5 @@ def from_kineto(source, operators=False):
                 export.range(event["name"], ts, dur, tid=event["tid"] & 0xFFFFFF)
             case "cpu_op" if operators:
                 sizes = f", sizes = {args['Input Dims']}" if "Input Dims" in args else ""
-                export.range(f"{event['name']}, op_id = {len(export.tables['NVTX_EVENTS']) + 1}{sizes}", ts, dur, tid=event["tid"] & 0xFFFFFF)
+                export.range(f"{event['name']}, op_id = {len(export.tables.get('NVTX_EVENTS', ())) + 1}{sizes}", ts, dur, tid=event["tid"] & 0xFFFFFF)
     return export
