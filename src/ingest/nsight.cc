@@ -184,7 +184,8 @@ Status read_nsight(const Database& database, const Options& options, store::Trac
   sort_by_begin(trace.marks);
   describe_devices(in);
   in.faults.write(trace.notes);
-  trace.info.advice.device = fmt::format("{}: {}", kRecord, what_was_recorded(in));
+  trace.info.advice.device = kRecord;
+  if (trace.device.size() == 0) trace.info.advice.device += ": " + what_was_recorded(in);
   trace.info.advice.shapes = "nsys profile --pytorch=autograd-shapes-nvtx records them";
   trace.info.advice.stacks = "nsys profile --python-backtrace=cuda records them";
   return Ok{};

@@ -48,13 +48,11 @@ store::ThreadId Places::stream(std::optional<std::int64_t> global_pid, std::int3
   return thread({process(global_pid), device, stream, false});
 }
 
-std::optional<std::int32_t> Places::gpu_of(const Place& place,
-                                           const std::vector<CudaDevice>& known) const {
+std::optional<std::int32_t> Places::gpu_of(const Place& place, const GpuOf& known) const {
   if (place.process == 0) return std::nullopt;
-  for (const CudaDevice& device : known)
-    if (device.pid == pid(place.process) && device.cuda == place.device)
-      return static_cast<std::int32_t>(device.gpu);
-  return std::nullopt;
+  const auto at = known.find({pid(place.process), place.device});
+  if (at == known.end()) return std::nullopt;
+  return static_cast<std::int32_t>(at->second);
 }
 
 void Places::name_threads(bool by_gpu, bool labelled) {
@@ -77,7 +75,10 @@ void Places::name_threads(bool by_gpu, bool labelled) {
   }
 }
 
-bool Places::settle(const std::vector<CudaDevice>& known, std::size_t gpus) {
+bool Places::settle(const std::vector<CudaDevice>& devices, std::size_t gpus) {
+  GpuOf known;
+  for (const CudaDevice& device : devices)
+    known.emplace(std::pair(device.pid, device.cuda), device.gpu);
   const bool one_process = processes_.size() <= 1;  // then rows without a process are of that one
   std::vector<std::uint8_t> works(places_.size(), 0);
   for (const store::ThreadId thread : trace_.device.thread) works[thread.index] = 1;

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "store/trace.h"
@@ -31,7 +33,7 @@ class Places {
   // for all of them, else keeps processes apart by their label; puts the process into the
   // correlation ids. `gpus`: how many the machine has; 0: unknown. Returns whether devices are
   // numbered by GPU now.
-  bool settle(const std::vector<CudaDevice>& known, std::size_t gpus);
+  bool settle(const std::vector<CudaDevice>& devices, std::size_t gpus);
 
  private:
   struct Place {
@@ -46,8 +48,8 @@ class Places {
   };
   std::uint32_t process(std::optional<std::int64_t> global);
   store::ThreadId thread(const Place& place);
-  std::optional<std::int32_t> gpu_of(const Place& place,
-                                     const std::vector<CudaDevice>& known) const;
+  using GpuOf = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;  // pid, cuda -> gpu
+  std::optional<std::int32_t> gpu_of(const Place& place, const GpuOf& known) const;
   void name_threads(bool by_gpu, bool labelled);
   std::int64_t pid(std::uint32_t process) const { return processes_[process - 1] & 0xffffff; }
 

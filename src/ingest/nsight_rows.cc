@@ -10,7 +10,7 @@ namespace culprit::ingest {
 namespace {
 
 constexpr std::int64_t kCorrelations = std::int64_t{1} << 32;
-constexpr std::int64_t kLeastRow = 16;  // bytes in the file of a row that holds anything
+constexpr std::int64_t kLeastRow = 32;  // bytes in the file of a row that holds anything
 constexpr std::int64_t kRowsPerLook = 1024;
 constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 

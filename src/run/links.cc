@@ -166,13 +166,14 @@ EndsByRank find_lost_calls(const store::Trace& trace, Links& links) {
   EndsByRank ends;
   for (std::size_t t = 0; t < links.calls.count(); ++t) {
     bool capturing = false;  // launches on a thread that records a graph run nothing
+    if (links.calls.start[t] == links.calls.start[t + 1]) continue;
+    Ends& end = ends[trace.threads[t].rank];
     for (std::uint32_t k = links.calls.start[t]; k < links.calls.start[t + 1]; ++k) {
       const std::uint32_t call = links.calls.rows[k];
       const Api api = links.api_of(trace, CallRow{call});
       if (api == Api::kBeginCapture) capturing = true;
       if (api == Api::kEndCapture) capturing = false;
       if (api != Api::kKernelLaunch || capturing) continue;
-      Ends& end = ends[trace.threads[t].rank];
       ++end.launches;
       if (links.has_activity[call] != 0) continue;
       links.lost[call] = 1;
@@ -182,51 +183,64 @@ EndsByRank find_lost_calls(const store::Trace& trace, Links& links) {
   return ends;
 }
 
-// By stream: when the first kernel began whose launch is in the file.
-std::vector<Nanos> first_launched(const store::Trace& trace, const std::vector<CallRow>& call_of) {
-  std::vector<Nanos> first(trace.threads.size(), kLongest);
+// Kernels in front of the first one of their stream whose launch is in the file.
+void count_early(const store::Trace& trace, const std::vector<CallRow>& call_of, EndsByRank& ends) {
+  const auto& device = trace.device;
+  std::vector<Nanos> first(trace.threads.size(), kLongest);  // by stream
   for (std::size_t row = 0; row < call_of.size(); ++row) {
-    Nanos& begin = first[trace.device.thread[row].index];
-    if (call_of[row].valid()) begin = std::min(begin, trace.device.begin[row]);
+    Nanos& begin = first[device.thread[row].index];
+    if (call_of[row].valid()) begin = std::min(begin, device.begin[row]);
   }
-  return first;
+  for (std::size_t row = 0; row < call_of.size(); ++row) {
+    const std::uint32_t stream = device.thread[row].index;
+    if (!call_of[row].valid() && device.kind[row] == store::DeviceKind::kKernel &&
+        first[stream] < kLongest && device.begin[row] < first[stream])
+      ++ends[trace.threads[stream].rank].early;
+  }
+}
+
+// Did launches that ran come after a lost one, in its process?
+void check_trailing(const store::Trace& trace, const Links& links, EndsByRank& ends) {
+  const auto& calls = trace.calls;
+  using Process = std::pair<store::StringId, store::StringId>;  // rank label, pid
+  std::map<Process, Nanos> last_run;                            // begin of the last launch that ran
+  const auto process_of = [&](std::size_t thread) {
+    return Process{trace.threads[thread].rank, trace.threads[thread].pid};
+  };
+  const auto each_thread = [&](auto&& visit) {
+    for (std::size_t t = 0; t < links.calls.count(); ++t)
+      for (std::uint32_t k = links.calls.start[t]; k < links.calls.start[t + 1]; ++k)
+        visit(t, links.calls.rows[k]);
+  };
+  std::vector<Nanos> last(trace.threads.size(), -kLongest);  // the same by thread
+  each_thread([&](std::size_t t, std::uint32_t call) {
+    if (links.has_activity[call] != 0 && links.api_of(trace, CallRow{call}) == Api::kKernelLaunch)
+      last[t] = std::max(last[t], calls.begin[call]);
+  });
+  for (std::size_t t = 0; t < last.size(); ++t) {
+    const auto [at, is_new] = last_run.emplace(process_of(t), last[t]);
+    if (!is_new) at->second = std::max(at->second, last[t]);
+  }
+  for (std::size_t t = 0; t < last.size(); ++t) last[t] = last_run[process_of(t)];
+  each_thread([&](std::size_t t, std::uint32_t call) {
+    if (links.lost[call] != 0 && (last[t] == -kLongest || calls.begin[call] <= last[t]))
+      ends[trace.threads[t].rank].trailing = false;
+  });
 }
 
 // The host runs ahead of the device, so the recording stops in front of the kernels of its last
 // launches: a few, or as many as were waiting when it began. They are not lost.
 void find_lost(const store::Trace& trace, const std::vector<CallRow>& call_of, Links& links) {
-  const auto& calls = trace.calls;
-  links.lost.assign(calls.size(), 0);
+  links.lost.assign(trace.calls.size(), 0);
   EndsByRank ends = find_lost_calls(trace, links);
-  using Process = std::pair<store::StringId, store::StringId>;  // rank label, pid
-  const auto process_of = [&](std::size_t call) {
-    const store::Thread& thread = trace.threads[calls.thread[call].index];
-    return Process{thread.rank, thread.pid};
-  };
-  std::map<Process, Nanos> last_run;  // of each process: begin of the last launch that ran
-  for (std::size_t call = 0; call < calls.size(); ++call) {
-    if (links.has_activity[call] == 0 || links.api_of(trace, CallRow{call}) != Api::kKernelLaunch)
-      continue;
-    const auto [at, is_new] = last_run.emplace(process_of(call), calls.begin[call]);
-    if (!is_new) at->second = std::max(at->second, calls.begin[call]);
-  }
-  for (std::size_t call = 0; call < calls.size(); ++call) {
+  const bool any =
+      std::any_of(ends.begin(), ends.end(), [](const auto& end) { return end.second.lost > 0; });
+  if (!any) return;
+  check_trailing(trace, links, ends);
+  count_early(trace, call_of, ends);
+  for (std::size_t call = 0; call < trace.calls.size(); ++call) {
     if (links.lost[call] == 0) continue;
-    const Process process = process_of(call);
-    const auto ran = last_run.find(process);
-    if (ran != last_run.end() && calls.begin[call] < ran->second)
-      ends[process.first].trailing = false;
-  }
-  const std::vector<Nanos> first = first_launched(trace, call_of);
-  for (std::size_t row = 0; row < call_of.size(); ++row) {
-    const std::uint32_t stream = trace.device.thread[row].index;
-    if (!call_of[row].valid() && trace.device.kind[row] == store::DeviceKind::kKernel &&
-        first[stream] < kLongest && trace.device.begin[row] < first[stream])
-      ++ends[trace.threads[stream].rank].early;
-  }
-  for (std::size_t call = 0; call < calls.size(); ++call) {
-    if (links.lost[call] == 0) continue;
-    const Ends& end = ends[process_of(call).first];
+    const Ends& end = ends[trace.threads[trace.calls.thread[call].index].rank];
     const bool few = end.lost * 100 <= end.launches || end.lost <= end.early;
     if (end.trailing && few) links.lost[call] = 0;
   }

@@ -45,6 +45,12 @@ INSTANTIATE_TEST_SUITE_P(
               StepKind::kDecode, 32, 32},
         Named{"prefill[bs=2 tok=4096 ctx=[0,0]]", StepKind::kPrefill, 2, 4096},
         Named{"decode[bs=117/128 tok=117 d=1]", StepKind::kDecode, 117, 117},
+        Named{"[Executor] _forward_step 812: 0 ctx reqs, 0 ctx tokens, 32 gen reqs",
+              StepKind::kDecode, 32, 32},
+        Named{"[Executor] _forward_step 7: 2 ctx reqs, 900 ctx tokens, 3 gen reqs",
+              StepKind::kMixed, 5, 903},
+        Named{"[Executor] _forward_step 7: 2 ctx reqs, 0 gen reqs", StepKind::kPrefill, 2, -1},
+        Named{"[Executor] _forward_step: 0 ctx reqs, 8 gen reqs", StepKind::kDecode, 8, 8},
         Named{"execute_diffusion_1_1024x1024", StepKind::kUnknown, 1, -1},
         Named{"v2_gpu_model_runner: forward", StepKind::kUnknown, -1, -1},
         Named{"scheduler.run_batch", StepKind::kUnknown, -1, -1}));
@@ -61,8 +67,9 @@ TEST(Marks, OfOthersAreNone) {
   for (const char* name :
        {"", "step", "step[", "step[]", "execute_", "execute_context_2", "execute_context_x(1)",
         "execute_context_1(5)_generation_", "prefill[tok=4]", "decode[bs=x]", "capture_me",
-        "nccl:all_reduce", "gpu_model_runner: preprocess", "ProfilerStep", "## forward ##",
-        "execute_99999999999999999999_context_1(1)_generation_0(0)"})
+        "nccl:all_reduce", "[Executor] _forward_step", "[Executor] _forward_step 7: 2 ctx reqs",
+        "[Executor] _fetch_new_requests", "gpu_model_runner: preprocess", "ProfilerStep",
+        "## forward ##", "execute_99999999999999999999_context_1(1)_generation_0(0)"})
     EXPECT_FALSE(read_mark(name)) << name;
 }
 
