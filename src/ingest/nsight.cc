@@ -111,13 +111,12 @@ std::string what_was_recorded(const Import& in) {
   constexpr int kShown = 2;
   Cursor cursor(in.database, "DIAGNOSTIC_EVENT", kColumns);
   for (int shown = 0; shown < kShown && cursor.next();) {
-    const auto severity = cursor.integer(kSeverity);
-    const auto words = cursor.text(kText);
-    if ((severity != kWarning && severity != kError) || !words ||
-        words->find("CUDA") == std::string_view::npos)
+    const std::int64_t severity = cursor.integer(kSeverity).value_or(0);
+    const std::string_view words = cursor.text(kText).value_or("");
+    if (severity < kWarning || severity > kError || words.find("CUDA") == std::string_view::npos)
       continue;
     text += fmt::format("{}\"{}\"", shown++ == 0 ? "; nsys says " : ", ",
-                        cleaned(words->substr(0, words->find('\n')).substr(0, 120)));
+                        cleaned(words.substr(0, words.find('\n')).substr(0, 120)));
   }
   return text;
 }

@@ -151,11 +151,11 @@ bool Import::tick() {
   return !cancelled_;
 }
 
-Rows::Rows(Import& import, std::string_view table, std::span<const std::string_view> columns,
+Rows::Rows(Import& in, std::string_view table, std::span<const std::string_view> columns,
            std::size_t essential)
-    : import_(import),
+    : import_(in),
       table_(table),
-      cursor_(import.database, table, columns),
+      cursor_(in.database, table, columns),
       essential_(essential),
       columns_(columns) {}
 

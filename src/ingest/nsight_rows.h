@@ -96,7 +96,7 @@ struct Import {
 // The rows of one table. Of `columns`, the first `essential` are missed when the table lacks them.
 class Rows {
  public:
-  Rows(Import& import, std::string_view table, std::span<const std::string_view> columns,
+  Rows(Import& in, std::string_view table, std::span<const std::string_view> columns,
        std::size_t essential);
   ~Rows();
   Rows(const Rows&) = delete;
@@ -127,15 +127,15 @@ class Rows {
   std::int64_t count_ = 0;
 };
 
-// nsight_tables.cc: each reads one table, or a few alike, into the trace.
-void read_calls(Import& import);
-void read_kernels(Import& import);
-void read_copies(Import& import);
-void read_sets(Import& import);
-void read_graphs(Import& import);  // after the kernels: rows whose kernels are there are left out
-void read_syncs(Import& import);
-void read_ranges(Import& import);
+// nsight_tables.cc: each reads one table into the trace.
+void read_calls(Import& in);
+void read_kernels(Import& in);
+void read_copies(Import& in);
+void read_sets(Import& in);
+void read_graphs(Import& in);  // after the kernels: rows whose kernels are there are left out
+void read_syncs(Import& in);
+void read_ranges(Import& in);
 // nsight_frames.cc: the Python frames behind the calls; after the calls stand in order.
-void read_frames(Import& import);
+void read_frames(Import& in);
 
 }  // namespace culprit::ingest

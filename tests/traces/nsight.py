@@ -29,6 +29,9 @@ COPIED = """
     SELECT copyKind, srcKind, dstKind, COUNT(*), SUM(k.end - k.start), SUM(bytes)
     FROM CUPTI_ACTIVITY_KIND_MEMCPY k JOIN temp.step ON k.start >= step.first AND k.start < step.last
     WHERE deviceId = ? GROUP BY 1, 2, 3"""
+SET = """
+    SELECT memKind, COUNT(*), SUM(k.end - k.start) FROM CUPTI_ACTIVITY_KIND_MEMSET k
+    JOIN temp.step ON k.start >= step.first AND k.start < step.last WHERE deviceId = ? GROUP BY 1"""
 BUSY = """
     SELECT SUM(MAX(0, last - MAX(first, IFNULL(covered, first)))) FROM (
         SELECT *, MAX(last) OVER (PARTITION BY number ORDER BY first, last ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered
@@ -79,6 +82,12 @@ class Export:
         return {f"Memcpy {COPIES[kind]} ({MEMORY[source]} -> {MEMORY[target]})": rest
                 for kind, source, target, *rest in self.query(COPIED, device)}
 
+    def sets(self, device):
+        """{name: (calls, ns)}"""
+        if "CUPTI_ACTIVITY_KIND_MEMSET" not in self.tables:
+            return {}
+        return {f"Memset ({MEMORY[kind]})": rest for kind, *rest in self.query(SET, device)}
+
     def busy(self, device):
         return self.query(BUSY.format(work=self.work(device)))[0][0]
 
@@ -126,16 +135,14 @@ def check(culprit, path):
         yield f"steps.used is {answer['steps']['used']}, the table has {steps}"
     if answer["inputs"][0]["events"] != export.rows():
         yield f"events: {answer['inputs'][0]['events']}, SQL has {export.rows()}"
-    mine, copies = export.kernels(device), export.copies(device)
+    mine, engine = export.kernels(device), export.copies(device) | export.sets(device)
     for kernel in answer["kernels"]:
-        if kernel["kind"] == "memset":
-            continue
         key = (kernel["name"], tuple(kernel["grid"] or ()), tuple(kernel["block"] or ()))
         found = (round(kernel["calls_per_step"] * steps), kernel["ns_per_step"])
-        calls, ns, *size = copies.pop(kernel["name"], None) or mine.pop(key, None) or (0, 0)
+        calls, ns, *size = engine.pop(kernel["name"], None) or mine.pop(key, None) or (0, 0)
         if found != (calls, mean(ns, steps)):
             yield f"{key}: {found} calls and ns per step, SQL has {calls} and {mean(ns, steps)}"
-    yield from (f"{key} is missing" for key in [*mine, *copies])
+    yield from (f"{key} is missing" for key in [*mine, *engine])
     busy = sum(row["ns_per_step"] for row in answer["budget"] if not row["owner"].startswith(IDLE))
     # Kernels that the tool limited would show here; the rows of a budget are rounded to whole ns.
     if abs(busy - export.busy(device) / steps) > len(answer["budget"]):
