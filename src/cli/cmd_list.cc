@@ -31,8 +31,7 @@ constexpr Format kRead[] = {
      "content, never by name; a file or standard input (-)"},
     {"Nsight Systems SQLite",
      "`nsys export --type sqlite REPORT.nsys-rep`, schema 2 (2021) to 3.25 (2026); a plain file, "
-     "told "
-     "by content; record with `nsys profile -t cuda,nvtx --cuda-graph-trace=node`"},
+     "told by content; record with `nsys profile -t cuda,nvtx --cuda-graph-trace=node`"},
 };
 
 constexpr Format kRefused[] = {

@@ -83,8 +83,7 @@ constexpr NoteGuide kGuide[] = {
      "Export the report again: nsys export --type sqlite REPORT.nsys-rep.", true},
     {"missing-columns",
      "The export lacks columns (they differ by version and by what was recorded); what they hold "
-     "is "
-     "unknown.",
+     "is unknown.",
      "Nothing, unless the answer needs it: export with a current Nsight Systems."},
     {"open-range", "Ranges were still open when the recording ended; they count as ended there.",
      "Nothing: at most the last step is affected."},
