@@ -13,7 +13,7 @@ A case is sections that begin with "--- "; lines before the first are its commen
                                PATH is like steps.mean_ns, suspects[0].id, budget[owner=cast].share, notes.length
   --- exit N                   the exit status; every case has it
 Every document on stdout is held against the schema as well. The environment is bare: LC_ALL=C, no terminal; Python finds
-tests/lib (kineto.py builds traces).
+tests/lib (kineto.py and nsight.py build traces).
 """
 import argparse
 import concurrent.futures

@@ -415,14 +415,20 @@ def look_at_sqlite(path):
     about = dict(db.execute(f"SELECT name, value FROM {meta}"))
     counts = {name: db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0] if name in tables else None
               for name in ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
-                           "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "NVTX_EVENTS")}
+                           "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                           "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "NVTX_EVENTS")}
     figures = {"format": "nsys-sqlite", "schema": about.get("EXPORT_SCHEMA_VERSION"),
-               "product": about.get("EXPORT_PRODUCT_VERSION"), "rows": counts,
+               "product": about.get("EXPORT_PRODUCT_VERSION"), "rows": counts, "events": sum(n or 0 for n in counts.values()),
                "device": gpu_names(db, tables), "devices": sqlite_devices(db, tables), "notes": {}}
     if not figures["devices"]:
         figures["notes"]["no-device-activity"] = None
     if counts["CUPTI_ACTIVITY_KIND_KERNEL"]:
         figures |= sqlite_kernels(db)
+        busiest = max(figures["devices"], key=lambda device: device["kernel_sum_ns"])["device"]
+        if without := figures["kernels_without_launch"].get(busiest):
+            figures["notes"]["launches-missing"] = without
+    if len(figures["devices"]) > 1:
+        figures["notes"]["other-devices"] = len(figures["devices"]) - 1
     return figures
 
 
@@ -444,15 +450,15 @@ def sqlite_kernels(db):
     columns = {row[1] for row in db.execute("PRAGMA table_info(CUPTI_ACTIVITY_KIND_KERNEL)")}
     # Correlation ids are unique within a process only; minimal exports leave the process out.
     same_process = "AND (r.globalTid >> 24) = (k.globalPid >> 24)" if "globalPid" in columns else ""
-    without = db.execute(f"""SELECT COUNT(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k WHERE NOT EXISTS (
-        SELECT 1 FROM CUPTI_ACTIVITY_KIND_RUNTIME r WHERE r.correlationId = k.correlationId {same_process})""")
+    without = db.execute(f"""SELECT deviceId, COUNT(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k WHERE NOT EXISTS (
+        SELECT 1 FROM CUPTI_ACTIVITY_KIND_RUNTIME r WHERE r.correlationId = k.correlationId {same_process}) GROUP BY 1""")
     early = db.execute(f"""SELECT COUNT(*) FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r
         ON r.correlationId = k.correlationId {same_process} WHERE k.start < r.start""")
     launches = db.execute("""SELECT COUNT(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME r JOIN StringIds s ON s.id = r.nameId
         WHERE s.value LIKE '%Launch%Kernel%' OR s.value LIKE '%GraphLaunch%'""")
     top = db.execute("""SELECT s.value, COUNT(*), SUM(k.end - k.start) AS ns FROM CUPTI_ACTIVITY_KIND_KERNEL k
         LEFT JOIN StringIds s ON s.id = k.demangledName GROUP BY s.value ORDER BY ns DESC, s.value LIMIT 10""")
-    return {"launches": launches.fetchone()[0], "kernels_without_launch": without.fetchone()[0],
+    return {"launches": launches.fetchone()[0], "kernels_without_launch": dict(without.fetchall()),
             "kernels_before_their_launch": early.fetchone()[0],
             "kernels_in_graphs": db.execute("SELECT COUNT(graphNodeId) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0]
             if "graphNodeId" in columns else None,

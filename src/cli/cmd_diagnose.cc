@@ -115,6 +115,14 @@ Status weigh_damage(const Settings& settings, Console& console, const report::An
                .note_code = first};
 }
 
+// Gains that are bounds say why.
+void note_bounds(report::Answer& answer) {
+  const std::string& off = answer.evidence->retimer->off();
+  if (off.empty() || answer.verdict->suspects.empty()) return;
+  const std::string what = "gains are bounds, not retimed steps: " + off;
+  answer.notes.add({"retiming-off", store::Severity::kInfo, 1, {}, {}, "", what});
+}
+
 }  // namespace
 
 Outcome diagnose(const Settings& settings, Console& console) {
@@ -154,15 +162,7 @@ Outcome diagnose(const Settings& settings, Console& console) {
 
   const verdict::Verdict verdict = verdict::judge(evidence);
   answer.verdict = &verdict;
-  if (const std::string& off = evidence.retimer->off(); !off.empty() && !verdict.suspects.empty()) {
-    answer.notes.add({"retiming-off",
-                      store::Severity::kInfo,
-                      1,
-                      {},
-                      {},
-                      "",
-                      "gains are bounds, not retimed steps: " + off});
-  }
+  note_bounds(answer);
   console.stage_done("judge");
 
   std::optional<verdict::WhatIfAnswer> what_if;

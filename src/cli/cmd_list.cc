@@ -29,13 +29,17 @@ constexpr Format kRead[] = {
      "torch.profiler's export_chrome_trace and the profilers of SGLang and vLLM: an object with "
      "traceEvents or a bare array of events, from PyTorch 1.8.1 on; plain, gzip or zstd, told by "
      "content, never by name; a file or standard input (-)"},
+    {"Nsight Systems SQLite",
+     "`nsys export --type sqlite REPORT.nsys-rep`, schema 2 (2021) to 3.25 (2026); a plain file, "
+     "told by content; record with `nsys profile -t cuda,nvtx --cuda-graph-trace=node`"},
 };
 
 constexpr Format kRefused[] = {
     {".nsys-rep, .qdrep",
-     "an Nsight Systems report; Nsight input is not in this version: record the same "
-     "steps with torch.profiler"},
-    {"Nsight .sqlite", "not in this version: record the same steps with torch.profiler"},
+     "an Nsight Systems report, which only Nsight Systems reads: nsys export --type sqlite FILE"},
+    {"other SQLite",
+     "databases of nvprof, ROCm (rocpd) and anything else; a compressed or piped export: unpack it "
+     "first, a database must be a plain file"},
     {".pftrace, .perfetto-trace",
      "a Perfetto protobuf trace: export Chrome JSON with torch.profiler instead"},
     {".zip", "unpack it and give the trace inside"},

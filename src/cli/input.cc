@@ -51,7 +51,7 @@ Error folder_given(const std::string& path) {
   std::string traces;
   int count = 0;
   for (const std::string& name : names_in(path)) {
-    const bool like_a_trace = name.find(".json") != std::string::npos;
+    const bool like_a_trace = name.find(".json") != std::string::npos || name.ends_with(".sqlite");
     if (!like_a_trace) continue;
     if (++count <= 3) traces += (traces.empty() ? "" : ", ") + name;
   }

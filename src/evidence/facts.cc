@@ -23,14 +23,20 @@ void state_steps(Evidence& evidence) {
       "union of device activities over first to last activity of each step");
 }
 
+std::string how_owned(known::Owner owner) {
+  if (owner == known::Owner::kGraph)
+    return "time inside graph replays for which no kernel is recorded, mean over the used steps";
+  return known::is_idle(owner)
+             ? "idle device time with this cause, mean over the used steps"
+             : "device time of this kind, overlaps counted once, mean over the used steps";
+}
+
 void state_budget(Evidence& evidence) {
   for (const BudgetRow& row : evidence.budget) {
     const std::string_view owner = known::owner_name(row.owner);
     evidence.add(
         fmt::format("{}.ns_per_step", owner), static_cast<double>(row.ns_per_step), "ns",
-        known::is_idle(row.owner)
-            ? "idle device time with this cause, mean over the used steps"
-            : "device time of this kind, overlaps counted once, mean over the used steps",
+        how_owned(row.owner),
         fmt::format(
             "culprit budget TRACE --json | jq '.budget[] | select(.owner==\"{}\").ns_per_step'",
             owner));

@@ -211,14 +211,12 @@ Error refuse_by_content(const std::string& path, std::string_view head) {
     e.what = "a zip archive";
     e.hint = "unpack it first: unzip -p FILE | culprit -";
   } else if (begins("SQLite format 3")) {
-    e.what = "an SQLite database (an Nsight Systems export?), which this version does not read";
-    e.hint =
-        "record with torch.profiler (SGLang, vLLM: /start_profile) and pass its .json or .json.gz";
+    e.what =
+        "an SQLite database that is compressed or comes through a pipe, which cannot be searched";
+    e.hint = "unpack it (gunzip, zstd -d) or save it, and pass the plain .sqlite file";
   } else if (named(".nsys-rep") || named(".qdrep")) {
     e.what = "an Nsight Systems report, which only Nsight Systems reads";
-    e.hint =
-        "record with torch.profiler instead, or export it (nsys export --type sqlite) for a "
-        "version that reads exports";
+    e.hint = "export it: nsys export --type sqlite FILE, and pass the .sqlite file";
   } else if (named(".pftrace") || named(".perfetto-trace") || begins("\x0a")) {
     e.what = "a Perfetto protobuf trace";
     e.hint = "export Chrome JSON instead: torch.profiler's export_chrome_trace(\"trace.json.gz\")";

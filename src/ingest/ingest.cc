@@ -12,6 +12,7 @@
 #include "base/source.h"
 #include "ingest/event.h"
 #include "ingest/joiner.h"
+#include "ingest/nsight.h"
 
 namespace culprit::ingest {
 namespace {
@@ -184,6 +185,7 @@ class Loader {
 }  // namespace
 
 Result<std::unique_ptr<store::Trace>> load(const std::string& path, const Options& options) {
+  if (is_sqlite_file(path)) return load_nsight(path, options);
   TRY(auto source, open_source(path, options.block_size));
   auto trace = std::make_unique<store::Trace>();
   trace->info.path = path;

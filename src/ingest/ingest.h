@@ -1,7 +1,8 @@
 // Ingest: a file or standard input to a Trace. The only layer that knows file formats. Reads Kineto
-// Chrome JSON of every era, plain, gzip or zstd, told by content; see docs/trace-support.md.
-// Several threads parse; the result is the same for any number of them. Cost: about one pass over
-// the text at memory speed; memory: the columns plus a few blocks.
+// Chrome JSON of every era, plain, gzip or zstd, and SQLite exports of Nsight Systems, told by
+// content; see docs/trace-support.md. Several threads parse JSON; the result is the same for any
+// number of them. Cost: about one pass over the text at memory speed, one query per table of a
+// database; memory: the columns plus a few blocks.
 #pragma once
 
 #include <cstdint>

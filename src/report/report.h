@@ -24,7 +24,7 @@ struct Answer {
   const evidence::Evidence* evidence = nullptr;
   const verdict::Verdict* verdict = nullptr;
   const verdict::WhatIfAnswer* what_if = nullptr;  // of the command whatif
-  evidence::Ranks ranks = {};  // where the input holds several
+  evidence::Ranks ranks = {};                      // where the input holds several
   std::optional<Error> failure = {};
   bool usable() const { return run != nullptr && evidence != nullptr && verdict != nullptr; }
 };

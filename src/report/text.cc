@@ -172,7 +172,8 @@ void add_next(Page& page, const Answer& answer, int at_most) {
   std::vector<Step> next;
   const std::string path = shell_word(answer.path);
   const auto& budget = answer.evidence->budget;
-  const bool idle = !budget.empty() && known::is_idle(budget.front().owner);
+  const bool idle = !budget.empty() && known::is_idle(budget.front().owner) &&
+                    budget.front().owner != known::Owner::kGraph;
   if (idle) next.push_back({"culprit gaps " + path, "when the device waits, and for what"});
   next.push_back({"culprit kernels " + path, "every kernel, its bandwidth and its kind"});
   if (answer.evidence->attributed.source > 0) {

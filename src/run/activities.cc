@@ -71,6 +71,7 @@ class GroupIndex {
     g.block = t.block[row];
     if (g.device_kind == store::DeviceKind::kMemcpy) g.kind = known::Owner::kMemcpy;
     if (g.device_kind == store::DeviceKind::kMemset) g.kind = known::Owner::kMemset;
+    if (g.device_kind == store::DeviceKind::kGraph) g.kind = known::Owner::kGraph;
     if (g.device_kind == store::DeviceKind::kKernel) {
       std::uint32_t& known_as = decoded_[g.name.index];  // decoding is the dear part: once a name
       g.info = known_as == kEmpty ? known::decode_kernel(trace_.strings[g.name])

@@ -123,10 +123,12 @@ void note_missing(Run& run, const Links& links, const StepLaunches& launches) {
                  "means, and no idle time is derived where one may have run",
              missing_where(launches.missing));
   }
-  const auto empty = static_cast<std::int64_t>(run.graphs_without_kernels.size());
-  if (empty > 0)
-    add_note(run, "graph-level-rows", Severity::kDataLoss, empty,
-             counted(empty, "graph launch has", "graph launches have") +
+  auto whole = static_cast<std::int64_t>(run.graphs_without_kernels.size());
+  for (const Group& g : run.groups)
+    whole += g.device_kind == store::DeviceKind::kGraph ? g.activities : 0;
+  if (whole > 0)
+    add_note(run, "graph-level-rows", Severity::kDataLoss, whole,
+             counted(whole, "graph launch has", "graph launches have") +
                  " no kernels in the file: their time is graph time, not idle time");
   if (const std::int64_t count = unlaunched(run, links); count > 0) note_unlaunched(run, count);
 }
@@ -165,11 +167,12 @@ void note_not_recorded(Run& run) {
   });
   if (!shapes)
     add_note(run, "no-shapes", Severity::kInfo, 1,
-             "no tensor shapes in the file (record_shapes is off by default): element counts "
-             "come from launch geometry");
+             "no tensor shapes in the file (" + trace.info.advice.shapes +
+                 "): element counts come from launch geometry");
   if (trace.frames.size() == 0)
     add_note(run, "no-stacks", Severity::kInfo, 1,
-             "no Python frames in the file (with_stack): source lines are unknown");
+             "no Python frames in the file (" + trace.info.advice.stacks +
+                 "): source lines are unknown");
 }
 
 }  // namespace
@@ -258,8 +261,7 @@ Status check_completeness(Run& run, const Links& links) {
         "no device activity was recorded: " +
             (found.all > 0 ? missing_text(found.without, found)
                            : "no kernel, copy or set in the file" + found_instead(trace)),
-        "record with ProfilerActivity.CUDA (activities CPU and GPU in SGLang and vLLM)",
-        "no-device-activity");
+        trace.info.advice.device, "no-device-activity");
   if (2 * found.lost > found.all)
     return unusable("most device activity is missing: " + missing_text(found.lost, found),
                     "record fewer steps, so that the profiler's buffers hold them",

@@ -32,6 +32,7 @@ class Drivers {
 
   void run() {
     const std::size_t count = trace_.device.size();
+    separate_ = ids_are_separate();
     links_.driver.assign(count, ProcessId{});
     links_.unclear.assign(count, 0);
     for (std::size_t row = 0; row < count; ++row) vote(row);
@@ -47,6 +48,18 @@ class Drivers {
   }
 
  private:
+  bool ids_are_separate() const {
+    const store::CallTable& calls = trace_.calls;
+    IdTable all(calls.size());
+    for (std::uint32_t row = 0; row < calls.size(); ++row) {
+      if (calls.correlation[row] == store::kNoId) continue;
+      const std::uint32_t first = *all.insert(ProcessId(0), calls.correlation[row], row);
+      if (links_.processes.of(calls.thread[first]) != links_.processes.of(calls.thread[row])) {
+        return false;
+      }
+    }
+    return true;
+  }
   std::span<const ProcessId> hosts_of(std::size_t row) const {
     const auto hosts = links_.processes.hosts(trace_.device.thread[row]);
     return hosts.size() > kMostHosts ? hosts.first(0) : hosts;
@@ -140,7 +153,8 @@ class Drivers {
       owner = host;
       ++owners;
     }
-    if (owners == 0 || driver.valid()) return;
+    // The row's own driver may have lost this launch, unless ids never repeat between processes.
+    if (owners == 0 || (driver.valid() && !separate_)) return;
     const CallRow call = call_of(owner, row);
     // A launch of one kernel that has it: this one's own launch is not in the file.
     const bool taken =
@@ -161,6 +175,7 @@ class Drivers {
   const IdTable& calls_;
   Links& links_;
   std::vector<Row> rows_;  // by thread
+  bool separate_ = false;  // no id belongs to two processes
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Links from the device to the host, by ids alone: times are used only to check an External id,
 // since kernels may start before their launch in the file (clock skew).
 #include <algorithm>
+#include <map>
 
 #include "run/chapters.h"
 #include "run/drivers.h"
@@ -182,33 +183,97 @@ void find_graphs_without_launch(Run& run) {
           run.activities[unlinked[k - 1].second].in_graph = true;
 }
 
-// Launches on a thread that records a graph run nothing. A few launches at the very end are those
-// that the recording stopped in front of.
-void find_lost(const store::Trace& trace, Links& links) {
-  const auto& calls = trace.calls;
-  links.lost.assign(calls.size(), 0);
+// What a rank's launches without a kernel have to do with the ends of the recording.
+struct Ends {
   std::int64_t launches = 0, lost = 0;
-  Nanos last_linked = std::numeric_limits<Nanos>::min(), first_lost = kLongest;
+  std::int64_t early = 0;  // kernels that were launched before the recording began
+  bool trailing = true;    // every lost launch came after the last one of its process that ran
+};
+
+using EndsByRank = std::map<store::StringId, Ends>;
+
+EndsByRank find_lost_calls(const store::Trace& trace, Links& links) {
+  EndsByRank ends;
   for (std::size_t t = 0; t < links.calls.count(); ++t) {
-    bool capturing = false;
+    bool capturing = false;  // launches on a thread that records a graph run nothing
+    if (links.calls.start[t] == links.calls.start[t + 1]) continue;
+    Ends& end = ends[trace.threads[t].rank];
     for (std::uint32_t k = links.calls.start[t]; k < links.calls.start[t + 1]; ++k) {
       const std::uint32_t call = links.calls.rows[k];
       const Api api = links.api_of(trace, CallRow{call});
       if (api == Api::kBeginCapture) capturing = true;
       if (api == Api::kEndCapture) capturing = false;
       if (api != Api::kKernelLaunch || capturing) continue;
-      ++launches;
-      if (links.has_activity[call] != 0) {
-        last_linked = std::max(last_linked, calls.begin[call]);
-      } else {
-        links.lost[call] = 1;
-        ++lost;
-        first_lost = std::min(first_lost, calls.begin[call]);
-      }
+      ++end.launches;
+      if (links.has_activity[call] != 0) continue;
+      links.lost[call] = 1;
+      ++end.lost;
     }
   }
-  if (lost > 0 && lost * 100 <= launches && first_lost > last_linked)
-    links.lost.assign(calls.size(), 0);
+  return ends;
+}
+
+// Kernels in front of the first one of their stream whose launch is in the file.
+void count_early(const store::Trace& trace, const std::vector<CallRow>& call_of, EndsByRank& ends) {
+  const auto& device = trace.device;
+  std::vector<Nanos> first(trace.threads.size(), kLongest);  // by stream
+  for (std::size_t row = 0; row < call_of.size(); ++row) {
+    Nanos& begin = first[device.thread[row].index];
+    if (call_of[row].valid()) begin = std::min(begin, device.begin[row]);
+  }
+  for (std::size_t row = 0; row < call_of.size(); ++row) {
+    const std::uint32_t stream = device.thread[row].index;
+    if (!call_of[row].valid() && device.kind[row] == store::DeviceKind::kKernel &&
+        first[stream] < kLongest && device.begin[row] < first[stream])
+      ++ends[trace.threads[stream].rank].early;
+  }
+}
+
+// Did launches that ran come after a lost one, in its process?
+void check_trailing(const store::Trace& trace, const Links& links, EndsByRank& ends) {
+  const auto& calls = trace.calls;
+  using Process = std::pair<store::StringId, store::StringId>;  // rank label, pid
+  std::map<Process, Nanos> last_run;                            // begin of the last launch that ran
+  const auto process_of = [&](std::size_t thread) {
+    return Process{trace.threads[thread].rank, trace.threads[thread].pid};
+  };
+  const auto each_thread = [&](auto&& visit) {
+    for (std::size_t t = 0; t < links.calls.count(); ++t)
+      for (std::uint32_t k = links.calls.start[t]; k < links.calls.start[t + 1]; ++k)
+        visit(t, links.calls.rows[k]);
+  };
+  std::vector<Nanos> last(trace.threads.size(), -kLongest);  // the same by thread
+  each_thread([&](std::size_t t, std::uint32_t call) {
+    if (links.has_activity[call] != 0 && links.api_of(trace, CallRow{call}) == Api::kKernelLaunch)
+      last[t] = std::max(last[t], calls.begin[call]);
+  });
+  for (std::size_t t = 0; t < last.size(); ++t) {
+    const auto [at, is_new] = last_run.emplace(process_of(t), last[t]);
+    if (!is_new) at->second = std::max(at->second, last[t]);
+  }
+  for (std::size_t t = 0; t < last.size(); ++t) last[t] = last_run[process_of(t)];
+  each_thread([&](std::size_t t, std::uint32_t call) {
+    if (links.lost[call] != 0 && (last[t] == -kLongest || calls.begin[call] <= last[t]))
+      ends[trace.threads[t].rank].trailing = false;
+  });
+}
+
+// The host runs ahead of the device, so the recording stops in front of the kernels of its last
+// launches: a few, or as many as were waiting when it began. They are not lost.
+void find_lost(const store::Trace& trace, Links& links) {
+  links.lost.assign(trace.calls.size(), 0);
+  EndsByRank ends = find_lost_calls(trace, links);
+  const bool any =
+      std::any_of(ends.begin(), ends.end(), [](const auto& end) { return end.second.lost > 0; });
+  if (!any) return;
+  check_trailing(trace, links, ends);
+  count_early(trace, links.call_of, ends);
+  for (std::size_t call = 0; call < trace.calls.size(); ++call) {
+    if (links.lost[call] == 0) continue;
+    const Ends& end = ends[trace.threads[trace.calls.thread[call].index].rank];
+    const bool few = end.lost * 100 <= end.launches || end.lost <= end.early;
+    if (end.trailing && few) links.lost[call] = 0;
+  }
 }
 
 void note_skew(Run& run) {
@@ -269,6 +334,8 @@ void link_activities(Run& run, const Links& links) {
       a.in_graph = links.api_of(trace, a.call) == Api::kGraphLaunch;
     else if (trace.device.kind[a.row.index] == store::DeviceKind::kKernel)
       ++run.kernels_without_launch;
+    else if (trace.device.kind[a.row.index] == store::DeviceKind::kGraph)
+      a.in_graph = trace.device.correlation[a.row.index] > 0;
   }
   for (std::uint32_t call = 0; call < trace.calls.size(); ++call) {
     if (links.has_activity[call] != 0 || !of_run(run, CallRow{call})) continue;

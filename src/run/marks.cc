@@ -119,12 +119,35 @@ std::optional<StepMark> read_atom(std::string_view name) {
                   value_of(name, "tok")};
 }
 
+// [Executor] _forward_step 12: 2 ctx reqs, 900 ctx tokens, 32 gen reqs; older versions leave out the
+// number of the iteration or the tokens
+std::optional<StepMark> read_tensorrt_llm(std::string_view name) {
+  Reader reader(name);
+  if (!reader.take("[Executor] _forward_step")) return std::nullopt;
+  if (reader.take(" ")) reader.number();
+  if (!reader.take(": ")) return std::nullopt;
+  const Number contexts = reader.number();
+  if (!contexts || !reader.take(" ctx reqs, ")) return std::nullopt;
+  Number tokens = reader.number(), generations = tokens;
+  if (reader.take(" ctx tokens, "))
+    generations = reader.number();
+  else
+    tokens = *contexts == 0 ? Number(0) : std::nullopt;
+  if (!generations || !reader.take(" gen reqs")) return std::nullopt;
+  const bool context = *contexts > 0, generation = *generations > 0;
+  return StepMark{MarkLevel::kEngine,
+                  context ? (generation ? StepKind::kMixed : StepKind::kPrefill)
+                          : (generation ? StepKind::kDecode : StepKind::kIdle),
+                  sum(contexts, generations), sum(tokens, generations)};
+}
+
 }  // namespace
 
 std::optional<StepMark> read_mark(std::string_view name) {
   if (auto mark = read_sglang(name)) return mark;
   if (auto mark = read_vllm(name)) return mark;
   if (auto mark = read_atom(name)) return mark;
+  if (auto mark = read_tensorrt_llm(name)) return mark;
   Reader reader(name);
   if (reader.take("ProfilerStep#")) return StepMark{MarkLevel::kGeneric, {}, {}, {}};
   if (name == "scheduler.run_batch" || name == "run_batch" ||

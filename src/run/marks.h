@@ -1,7 +1,7 @@
-// Step marks: names under which engines record a step (record_function ranges), read into kind,
-// batch and tokens. Grammars: PyTorch (ProfilerStep#), SGLang (step[...], scheduler.run_batch),
-// vLLM (execute_..., gpu_model_runner: forward), ATOM (prefill[...], decode[...]), xDiT
-// (execute_diffusion_...). A name of none of these grammars is no step mark.
+// Step marks: names under which engines record a step, read into kind, batch and tokens. Grammars:
+// PyTorch (ProfilerStep#), SGLang (step[...], scheduler.run_batch), vLLM (execute_...,
+// gpu_model_runner: forward), TensorRT-LLM ([Executor] _forward_step), ATOM (prefill[...],
+// decode[...]), xDiT (execute_diffusion_...). A name of none of these grammars is no step mark.
 #pragma once
 
 #include <optional>

@@ -267,8 +267,7 @@ bool steps_from_device_marks(Run& run) {
 // Ranges that libraries record around their own work; nobody means them as steps.
 bool is_library_mark(std::string_view name) {
   constexpr std::array<std::string_view, 6> kPrefixes{
-      "nccl:",  "gloo:", "## Call CompiledFxGraph", "Optimizer.", "enumerate(DataLoader)",
-      "PyTorch"};
+      "nccl", "gloo:", "## Call CompiledFxGraph", "Optimizer.", "enumerate(DataLoader)", "PyTorch"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }

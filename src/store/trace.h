@@ -39,9 +39,15 @@ struct Thread {
   friend bool operator==(const Thread&, const Thread&) = default;
 };
 
-enum class DeviceKind : std::uint8_t { kKernel, kMemcpy, kMemset };
+enum class DeviceKind : std::uint8_t {
+  kKernel,
+  kMemcpy,
+  kMemset,
+  kGraph  // a whole graph replay, whose kernels were not recorded
+};
 using Dim3 = std::array<std::int32_t, 3>;  // {0,0,0}: not recorded
 
+// Correlation ids link a device row to its call; one belongs to one launch of its rank label.
 // What keeps a device busy. Sync records and annotations are not here: they are no work.
 struct DeviceTable {
   std::vector<Nanos> begin, dur;
@@ -145,15 +151,24 @@ struct CategoryCounts {
   void add(std::string_view category, std::int64_t events);
 };
 
+// How to record what a trace lacks, in the words of its recorder.
+struct Advice {
+  std::string device =
+      "record with ProfilerActivity.CUDA (activities CPU and GPU in SGLang and vLLM)";
+  std::string shapes = "record_shapes is off by default";
+  std::string stacks = "with_stack";
+};
+
 struct TraceInfo {
   std::string path;             // as the user gave it
-  std::string format;           // "kineto-json"
+  std::string format;           // "kineto-json", "nsys-sqlite"
   std::int64_t file_bytes = 0;  // on disk
   std::int64_t text_bytes = 0;  // decompressed
   std::int64_t events = 0;      // elements of the event array, every phase, read or skipped
   Nanos base = 0;               // baseTimeNanoseconds: added only for display
   std::vector<DeviceProperties> devices;
   std::optional<std::int64_t> rank, world_size;
+  Advice advice;
   bool record_shapes = false, with_stack = false;  // as the header states
   bool rocm = false;                               // from version keys or API names
   std::int64_t memory_events = 0, flow_events = 0, counter_events = 0, metadata_events = 0,

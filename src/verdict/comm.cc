@@ -83,7 +83,8 @@ Nanos reachable(const Evidence& evidence, const Traffic& traffic) {
   constexpr Nanos kHop = 3'400;
   const std::optional<known::GpuMatch>& gpu = evidence.run->gpu;
   const bool linked = !gpu || gpu->gpu.link_gbps > 0;
-  return linked || traffic.ranks <= kFewRanks ? kFastAllReduce : 2 * (traffic.ranks - 1) * kHop;
+  if (linked || (traffic.ranks > 0 && traffic.ranks <= kFewRanks)) return kFastAllReduce;
+  return traffic.ranks > 0 ? 2 * (traffic.ranks - 1) * kHop : traffic.average();
 }
 
 bool is_small(const Traffic& traffic) {

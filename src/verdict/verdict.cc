@@ -49,12 +49,16 @@ std::string headline(const evidence::Evidence& evidence, const std::vector<Suspe
                      known::owner_name(largest.owner), cost_text(evidence, largest.ns_per_step));
 }
 
+// Inside a graph the device is idle only where it is known to be: a replay that is one row is work.
 Nanos idle_time(const evidence::Evidence& evidence) {
-  Nanos idle = 0;
+  Nanos idle = 0, inside_graphs = 0;
   for (const evidence::BudgetRow& row : evidence.budget) {
-    if (known::is_idle(row.owner)) idle += row.ns_per_step;
+    if (known::is_idle(row.owner) && row.owner != known::Owner::kGraph) idle += row.ns_per_step;
   }
-  return idle;
+  for (const evidence::Gap& gap : evidence.gaps) {
+    if (gap.owner == known::Owner::kGraph) inside_graphs += gap.end - gap.begin;
+  }
+  return idle + inside_graphs / std::max<std::int64_t>(evidence.steps.used, 1);
 }
 
 // What works as well as it can: large kernels near the memory roof, and a device that is never idle.

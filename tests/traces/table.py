@@ -10,7 +10,10 @@ import sys
 
 OPEN, CLOSE = "<!-- tables: made by tests/traces/table.py -->\n", "<!-- end of tables -->\n"
 TITLES = {"serving": "Serving engines", "transformers": "Transformers outside an engine", "other": "Other PyTorch traces",
-          "odd": "Odd files", "nsys": "Nsight Systems SQLite (refused for now; the figures wait for the reader)"}
+          "odd": "Odd files", "nsys": "Nsight Systems SQLite"}
+
+
+NAME_WIDTH = 90
 
 
 def milliseconds(ns):
@@ -63,7 +66,16 @@ def tables(entries):
         text += f"\n### {title}: `{folder}/`\n\n"
         text += "| file | exit | kind, steps | kernels | device span, ms | busy | notes | why |\n|---|---|---|---|---|---|---|---|\n"
         text += "".join(row(entry) for entry in entries if entry["path"].startswith(folder + "/"))
+    text += "\nThe largest kernels of each export, by `tests/traces/nsight.py` (plain SQL; busiest device, whole file):\n\n"
+    text += "| file | kernel | grid | calls | ns |\n|---|---|---|---|---|\n"
+    text += "".join(kernel_row(entry, kernel) for entry in entries for kernel in entry.get("top_kernels", []))
     return text + "\n"
+
+
+def kernel_row(entry, kernel):
+    name = kernel["name"] if len(kernel["name"]) <= NAME_WIDTH else kernel["name"][:NAME_WIDTH - 1] + "…"
+    cells = (pathlib.PurePath(entry["path"]).name, f"`{name}`", " × ".join(map(str, kernel["grid"])), f"{kernel['calls']:,}", f"{kernel['ns']:,}")
+    return "| " + " | ".join(cells) + " |\n"
 
 
 def main():

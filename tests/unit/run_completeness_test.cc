@@ -51,6 +51,34 @@ TEST(Completeness, ATraceThatLostMostKernelsIsRefused) {
   expect_unusable(m, "kernels-missing");
 }
 
+// A window cut from a run whose host is ahead: kernels in front of the first launch, launches behind the last kernel.
+TEST(Completeness, AQueueAtBothEndsLosesNothing) {
+  for (const int waiting : {60, 59}) {
+    TraceMaker m;
+    for (int i = 0; i < waiting; ++i) m.kernel("k", 50'000 + 10 * i, 5, 9'000 + i);
+    add_launches(m, 100, 40);
+    if (waiting < 60) {
+      expect_unusable(m, "kernels-missing");
+    } else {
+      const auto run = build(m.trace, {});
+      ASSERT_TRUE(run.ok()) << run.error().what;
+      EXPECT_FALSE(run->notes.has("kernels-missing"));
+    }
+  }
+}
+
+TEST(Completeness, EachProcessStopsOnItsOwn) {
+  for (const bool one_process : {false, true}) {
+    TraceMaker m;
+    add_launches(m, 150, 149);
+    m.host = one_process ? m.host : m.thread("4002", "4002");
+    for (int i = 0; i < 10; ++i) m.launched("k", 2'000 + 10 * i, 200'000 + 10 * i, 5);
+    const auto run = build(m.trace, {});
+    ASSERT_TRUE(run.ok()) << run.error().what;
+    EXPECT_EQ(run->notes.has("kernels-missing"), one_process);
+  }
+}
+
 TEST(Completeness, ACaptureInsideARunLosesNothing) {
   TraceMaker m;
   add_launches(m, 100, 100);
