@@ -132,6 +132,13 @@ constexpr Flag kFlags[] = {
     {"steps", "", kValue, "A..B", "use these steps only, both ends included",
      "Indices of `culprit steps`, from 0, over steps of the main kind. Outliers among them count.",
      "two indices: --steps 5..24", kToAnalysis, set_steps},
+    {"mapping", "", kValue, "TRACE|none", "a trace that lends operators to graph kernels",
+     "Kernels of a graph replay have no operator and no source of their own. A trace of the "
+     "graph's "
+     "capture, or of the same code run without graphs, lends them, as far as the kernels agree in "
+     "order. Without the flag, captures that lie beside the trace are tried; none turns that off.",
+     "a trace, or none", kToAnalysis,
+     [](Settings& s, std::string_view v) { return set_text(s.mapping, v); }},
     {"all", "", kNothing, "", "every row, every note, every suspect",
      "Lifts the limit of one screen, and of 20 rows in tables.", "", kToAnalysis,
      [](Settings& s, std::string_view) { return s.all = true; }},
@@ -164,7 +171,6 @@ constexpr Flag kFlags[] = {
      [](Settings& s, std::string_view) { return s.version = true; }},
     {"html", "", kOptionalValue, "FILE", "", "", "", kToAnalysis, nullptr},
     {"markdown", "", kOptionalValue, "FILE", "", "", "", kToAnalysis, nullptr},
-    {"mapping", "", kOptionalValue, "TRACE", "", "", "", kToAnalysis, nullptr},
     {"redact", "", kNothing, "", "", "", "", kToAnalysis, nullptr},
 };
 

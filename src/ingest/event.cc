@@ -42,6 +42,7 @@ Field args_field(const char* key, std::size_t size) {
     case 6:
       return is(key, "device")   ? Field::kDevice
              : is(key, "stream") ? Field::kStream
+             : is(key, "kernel") ? Field::kKernel
                                  : Field::kIgnored;
     case 8:
       return is(key, "CallFrom") ? Field::kCallFrom : Field::kIgnored;
@@ -55,7 +56,9 @@ Field args_field(const char* key, std::size_t size) {
              : is(key, "correlation")                         ? Field::kCorrelation
                                                               : Field::kIgnored;
     case 13:
-      return is(key, "In msg nelems") ? Field::kInElements : Field::kIgnored;
+      return is(key, "In msg nelems")   ? Field::kInElements
+             : is(key, "graph node id") ? Field::kGraphNode
+                                        : Field::kIgnored;
     case 14:
       return is(key, "Out msg nelems") ? Field::kOutElements : Field::kIgnored;
     case 15:

@@ -32,6 +32,8 @@ enum class Field : std::uint8_t {
   kCorrelation,
   kDevice,
   kStream,
+  kGraphNode,
+  kKernel,
   kGrid,
   kBlock,  // of its args
   kBytes,

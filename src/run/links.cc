@@ -152,29 +152,32 @@ void find_graphs_without_launch(Run& run) {
           run.activities[unlinked[k - 1].second].in_graph = true;
 }
 
-// Launches on a thread that records a graph run nothing. A few launches at the very end are those
-// that the recording stopped in front of.
+// Launches while the process captures a graph run nothing, whatever thread makes them. A few launches
+// at the very end are those that the recording stopped in front of.
 void find_lost(const store::Trace& trace, Links& links) {
   const auto& calls = trace.calls;
+  const std::vector<CaptureWindow> captures = find_captures(trace, links);
+  const auto captured = [&](std::uint32_t call) {
+    const store::Thread& thread = trace.threads[calls.thread[call].index];
+    return std::any_of(captures.begin(), captures.end(), [&](const CaptureWindow& window) {
+      const store::Thread& begun_by = trace.threads[window.thread];
+      return window.begin <= calls.begin[call] && calls.begin[call] < window.end &&
+             begun_by.pid == thread.pid && begun_by.rank == thread.rank;
+    });
+  };
   links.lost.assign(calls.size(), 0);
   std::int64_t launches = 0, lost = 0;
   Nanos last_linked = std::numeric_limits<Nanos>::min(), first_lost = kLongest;
-  for (std::size_t t = 0; t < links.calls.count(); ++t) {
-    bool capturing = false;
-    for (std::uint32_t k = links.calls.start[t]; k < links.calls.start[t + 1]; ++k) {
-      const std::uint32_t call = links.calls.rows[k];
-      const Api api = links.api_of(trace, CallRow{call});
-      if (api == Api::kBeginCapture) capturing = true;
-      if (api == Api::kEndCapture) capturing = false;
-      if (api != Api::kKernelLaunch || capturing) continue;
+  for (std::uint32_t call = 0; call < calls.size(); ++call) {
+    if (links.api_of(trace, CallRow{call}) != Api::kKernelLaunch) continue;
+    if (links.has_activity[call] != 0) {
       ++launches;
-      if (links.has_activity[call] != 0) {
-        last_linked = std::max(last_linked, calls.begin[call]);
-      } else {
-        links.lost[call] = 1;
-        ++lost;
-        first_lost = std::min(first_lost, calls.begin[call]);
-      }
+      last_linked = std::max(last_linked, calls.begin[call]);
+    } else if (!captured(call)) {
+      ++launches;
+      links.lost[call] = 1;
+      ++lost;
+      first_lost = std::min(first_lost, calls.begin[call]);
     }
   }
   if (lost > 0 && lost * 100 <= launches && first_lost > last_linked)

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "run/chapters.h"
+#include "run/mapping.h"
 
 namespace culprit::run {
 namespace {
@@ -54,8 +55,41 @@ Result<Run> build(const store::Trace& trace, const Options& options) {
   find_steps(run, links);
   TRY([[maybe_unused]] const Ok used, choose_steps(options, run, links));
   count_layers(options, run);
+  index_layers(run);
   note_completeness(run, links);
+  read_captures(run, links);
   return run;
+}
+
+Result<std::shared_ptr<const Run>> build_lender(const store::Trace& trace, int threads) {
+  auto run = std::make_shared<Run>();
+  Links links;
+  Options options;
+  options.threads = threads;
+  run->trace = &trace;
+  TRY([[maybe_unused]] const Ok chosen, choose_device(options, *run));
+  collect_activities(*run);
+  TRY([[maybe_unused]] const Ok linked, link_calls(*run, links));
+  if (!run->activities.empty()) limit_ends(*run);
+  nest(options, links, *run);
+  link_ops(*run);
+  read_captures(*run, links);
+  if (run->activities.empty()) return std::shared_ptr<const Run>(std::move(run));
+  find_steps(*run, links);
+  TRY([[maybe_unused]] const Ok used, choose_steps(options, *run, links));
+  read_eager(*run);
+  return std::shared_ptr<const Run>(std::move(run));
+}
+
+bool is_capture_trace(const store::Trace& trace) {
+  Run run;
+  Links links;
+  run.trace = &trace;
+  if (!choose_device({}, run).ok()) return false;
+  collect_activities(run);
+  if (!link_calls(run, links).ok()) return false;
+  const Status complete = check_completeness(run, links);
+  return !complete.ok() && complete.error().note_code == "capture-trace";
 }
 
 std::string_view step_kind_name(StepKind kind) {
