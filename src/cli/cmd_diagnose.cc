@@ -5,13 +5,16 @@
 #include <filesystem>
 #include <string>
 
+#include "base/version.h"
 #include "cli/commands.h"
+#include "cli/companions.h"
 #include "cli/input.h"
 #include "cli/output_file.h"
 #include "cli/run_command.h"
 #include "ingest/ingest.h"
 #include "report/note_guide.h"
 #include "report/report.h"
+#include "run/mapping.h"
 
 namespace culprit::cli {
 namespace {
@@ -46,16 +49,6 @@ Result<evidence::Knowledge> gather_knowledge(const Settings& settings) {
   known.kv_dtype_from_flag = settings.kv_dtype.has_value();
   known.tpot_ms = settings.tpot_ms;
   return known;
-}
-
-ingest::Options reading(const Settings& settings, Console& console) {
-  ingest::Options options;
-  options.threads = settings.threads;
-  options.progress = [&console](const ingest::Progress& progress) {
-    console.show_reading(progress.bytes_done, progress.bytes_total);
-    return true;
-  };
-  return options;
 }
 
 run::Options building(const Settings& settings, const evidence::Knowledge& known) {
@@ -123,6 +116,42 @@ void note_bounds(report::Answer& answer) {
   answer.notes.add({"retiming-off", store::Severity::kInfo, 1, {}, {}, "", what});
 }
 
+struct Inputs {
+  std::unique_ptr<store::Trace> run;
+  std::vector<Companion> captures;
+};
+
+// Of several traces the captures lend to the one that is left.
+Result<Inputs> read_inputs(const Settings& settings, Console& console, report::Answer& answer) {
+  Inputs inputs;
+  std::size_t runs = 0;
+  for (const std::string& word : settings.words) {
+    TRY(const std::string path, find_input(word));
+    if (runs == 0) answer.path = path;
+    TRY(auto trace, ingest::load(path, reading(settings, console)));
+    if (settings.words.size() > 1 && run::is_capture_trace(*trace)) {
+      inputs.captures.push_back({std::move(trace), "argument"});
+      continue;
+    }
+    ++runs;
+    answer.path = path;
+    inputs.run = std::move(trace);
+  }
+  if (runs == 1) return inputs;
+  Error error{.code = Error::Code::kUsage,
+              .what = fmt::format("{} traces of graph captures given, and none of a run",
+                                  settings.words.size()),
+              .where = {},
+              .hint = "add the trace of the run itself",
+              .note_code = {}};
+  if (runs > 1) {
+    error.what = fmt::format("{} traces given; several at once are not in this version ({})", runs,
+                             version());
+    error.hint = "give the ranks' traces one at a time";
+  }
+  return error;
+}
+
 }  // namespace
 
 Outcome diagnose(const Settings& settings, Console& console) {
@@ -135,22 +164,24 @@ Outcome diagnose(const Settings& settings, Console& console) {
   }
   Result<evidence::Knowledge> known = gather_knowledge(settings);
   if (!known.ok()) return console.fail(known.error());
-  const Status input = check_input(answer.path);
-  if (!input.ok()) return refuse(settings, console, answer, input.error());
 
-  const auto trace = ingest::load(answer.path, reading(settings, console));
+  Result<Inputs> inputs = read_inputs(settings, console, answer);
   console.stage_done("read");
-  if (!trace.ok()) return refuse(settings, console, answer, trace.error());
-  answer.info = &(*trace)->info;
-  answer.notes = (*trace)->notes;
+  if (!inputs.ok()) return refuse(settings, console, answer, inputs.error());
+  const store::Trace& trace = *inputs->run;
+  answer.info = &trace.info;
+  answer.notes = trace.notes;
 
   run::Options options = building(settings, *known);
-  run::Builder builder(**trace, options.threads);
-  answer.ranks = evidence::measure_ranks(**trace, builder, options, *known);
+  run::Builder builder(trace, options.threads);
+  answer.ranks = evidence::measure_ranks(trace, builder, options, *known);
   if (!answer.ranks.all.empty()) options.device = answer.ranks.all[answer.ranks.headline].index;
-  const Result<run::Run> run = std::move(builder).build(options);
+  Result<run::Run> run = std::move(builder).build(options);
   console.stage_done("build");
   if (!run.ok()) return refuse(settings, console, answer, run.error());
+  const Status mapped = map_graphs(settings, console, answer.path, inputs->captures, *run);
+  console.stage_done("map");
+  if (!mapped.ok()) return refuse(settings, console, answer, mapped.error());
   answer.run = &*run;
   answer.notes.merge(run->notes);
   const Status damage = weigh_damage(settings, console, answer);

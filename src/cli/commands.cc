@@ -32,7 +32,7 @@ constexpr Command kCommands[] = {
      "culprit layers rank0.trace.json.gz", kToTables},
     {kTable, "ops", "TRACE", "device time by framework operator",
      "Device time of each innermost operator around the launch. Replays of a graph have no "
-     "operator; their time is the row `(none recorded)`.",
+     "operator of their own: --mapping lends them one, else it is `(not recorded in replay)`.",
      "culprit ops rank0.trace.json.gz", kToTables},
     {kTable, "sources", "TRACE", "device time by line of code",
      "Device time of each line of user code that led to the launch; needs a trace with Python "

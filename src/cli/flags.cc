@@ -159,6 +159,13 @@ constexpr Flag kFlags[] = {
     {"no-sync", "", kNothing, "", "whatif: the host never waits for the device",
      "As with overlap scheduling: what waits for room in the launch queue still does.", "",
      kToWhatIf, [](Settings& s, std::string_view) { return s.no_sync = true; }},
+    {"mapping", "", kValue, "TRACE|none", "a trace that lends operators to graph kernels",
+     "Kernels of a graph replay have no operator and no source of their own. A trace of the "
+     "graph's "
+     "capture, or of the same code run without graphs, lends them, as far as the kernels agree in "
+     "order. Without the flag, captures that lie beside the trace are tried; none turns that off.",
+     "a trace, or none", kToAnalysis,
+     [](Settings& s, std::string_view v) { return set_text(s.mapping, v); }},
     {"all", "", kNothing, "", "every row, every note, every suspect",
      "Lifts the limit of one screen, and of 20 rows in tables.", "", kToAnalysis,
      [](Settings& s, std::string_view) { return s.all = true; }},
@@ -191,7 +198,6 @@ constexpr Flag kFlags[] = {
      [](Settings& s, std::string_view) { return s.version = true; }},
     {"html", "", kOptionalValue, "FILE", "", "", "", kToAnalysis, nullptr},
     {"markdown", "", kOptionalValue, "FILE", "", "", "", kToAnalysis, nullptr},
-    {"mapping", "", kOptionalValue, "TRACE", "", "", "", kToAnalysis, nullptr},
     {"redact", "", kNothing, "", "", "", "", kToAnalysis, nullptr},
 };
 

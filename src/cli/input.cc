@@ -10,6 +10,7 @@
 #include "base/near.h"
 #include "base/version.h"
 #include "cli/commands.h"
+#include "cli/companions.h"
 
 namespace culprit::cli {
 namespace {
@@ -81,6 +82,22 @@ Status check_input(const std::string& path) {
   if (status.type() == fs::file_type::not_found) return missing(path);
   if (fs::is_directory(status)) return folder_given(path);
   return Ok{};
+}
+
+Result<std::string> find_input(const std::string& path) {
+  std::error_code failed;
+  if (path == "-" || path.empty() || !fs::is_directory(path, failed)) {
+    TRY([[maybe_unused]] const Ok there, check_input(path));
+    return path;
+  }
+  std::vector<std::string> runs;
+  for (const std::string& name : names_in(path)) {
+    const bool a_trace = name.find(".json") != std::string::npos && !name.starts_with("config") &&
+                         !name.starts_with("server");
+    if (a_trace && !named_like_a_capture(name)) runs.push_back(name);
+  }
+  if (runs.size() != 1) return folder_given(path);
+  return (fs::path(path) / runs.front()).string();
 }
 
 }  // namespace culprit::cli

@@ -10,5 +10,7 @@ namespace culprit::cli {
 // Ok for "-" and for anything that can be opened. kCannotRead for what does not exist, naming near
 // files of that folder (or a near command); kUsage for a folder, naming files in it.
 Status check_input(const std::string& path);
+// The trace that `path` stands for: itself, or the only one in that folder besides captures.
+Result<std::string> find_input(const std::string& path);
 
 }  // namespace culprit::cli

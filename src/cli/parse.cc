@@ -174,9 +174,7 @@ class Parser {
       return usage(fmt::format("unknown command \"{}\"", first),
                    did_you_mean(first, command_names(), ""));
     }
-    return usage(fmt::format("{} traces given; several at once are not in this version ({})", count,
-                             version()),
-                 "give the ranks' traces one at a time");
+    return Ok{};  // whether the others are captures is known when they are read
   }
 
   std::span<const std::string_view> args_;

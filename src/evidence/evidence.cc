@@ -62,11 +62,12 @@ Attribution measure_attribution(const Basis& basis, const std::vector<KernelFigu
   for (const run::Activity& activity : run.activities) {
     const auto ns = static_cast<double>(activity.end - activity.begin);
     all += ns;
-    if (activity.op.valid()) op += ns;
+    const run::Origin origin = run::origin_of(run, activity);
+    if (origin.op.valid()) op += ns;
     if (activity.step >= 0) step += ns;
-    const std::uint32_t call = activity.call.index;
-    const bool placed = activity.call.valid() && !activity.in_graph &&
-                        call < run.call_frame.size() && run.call_frame[call].valid();
+    const std::uint32_t call = origin.call.index;
+    const bool placed = origin.call.valid() && call < origin.run->call_frame.size() &&
+                        origin.run->call_frame[call].valid();
     if (placed) source += ns;
   }
   double in_steps = 0, layered = 0;

@@ -65,10 +65,12 @@ struct KernelFigures {
   std::optional<double> gbps;         // achieved
   std::optional<double> of_peak;  // 0..1; absent when peak is unknown or the figure would exceed 1
   Regime regime = Regime::kUnknown;
-  std::string doubt;   // why a figure above is withheld or may be wrong; empty: no doubt
-  store::StringId op;  // of the most calls; invalid: not recorded
-  std::vector<store::StringId> op_chain;
-  store::StringId api;  // launch call
+  std::string doubt;  // why a figure above is withheld or may be wrong; empty: no doubt
+  std::string op;     // of the most calls; empty: not recorded
+  std::vector<std::string> op_chain;
+  bool lent = false;       // op and source are those of another trace's launches (run/mapping.h)
+  bool in_replay = false;  // every call is of a graph replay, which records neither
+  store::StringId api;     // launch call
   store::StringId launch_thread;
   std::optional<run::Source> source;
 };

@@ -25,6 +25,31 @@ Id most_common(std::vector<Id>& values) {
   return best;
 }
 
+// Names by how often they occur; the kernels of a group have few distinct operators.
+class NameCount {
+ public:
+  void add(std::string_view name) {
+    const auto known = std::find_if(counts_.begin(), counts_.end(), [&](const auto& entry) {
+      return entry.first.data() == name.data() || entry.first == name;
+    });
+    if (known == counts_.end())
+      counts_.emplace_back(name, 1);
+    else
+      ++known->second;
+  }
+  // Ties: the first in the alphabet. Empty where nothing was added.
+  std::string_view most_common() const {
+    std::pair<std::string_view, std::int64_t> best{{}, 0};
+    for (const auto& entry : counts_)
+      if (entry.second > best.second || (entry.second == best.second && entry.first < best.first))
+        best = entry;
+    return best.first;
+  }
+
+ private:
+  std::vector<std::pair<std::string_view, std::int64_t>> counts_;
+};
+
 // The source line behind the most calls, from up to kSamples calls spread over all of them: asking
 // for every call costs more than all other measures together. The stride is odd, so that it does not
 // fall into step with calls that alternate.
@@ -35,10 +60,8 @@ std::optional<run::Source> most_common_source(const run::Run& run,
   std::vector<std::pair<run::Source, int>> counts;
   for (std::size_t i = 0; i < members.size(); i += stride) {
     const run::Activity& activity = run.activities[members[i].index];
-    // The line behind a graph launch is that of the replay, not of the kernel.
-    if (!activity.call.valid() || activity.in_graph) continue;
-    const store::CallRow call = activity.call;
-    const std::optional<run::Source> source = run::source_of(run, call);
+    const run::Origin origin = run::origin_of(run, activity);
+    const std::optional<run::Source> source = run::source_of(*origin.run, origin.call);
     if (!source) continue;
     const auto known = std::find_if(counts.begin(), counts.end(),
                                     [&](const auto& entry) { return entry.first == *source; });
@@ -58,24 +81,30 @@ std::optional<run::Source> most_common_source(const run::Run& run,
 void trace_back(const run::Run& run, std::span<const run::ActivityId> members,
                 KernelFigures& figures) {
   const store::Trace& trace = *run.trace;
-  std::vector<store::StringId> ops, apis, threads;
-  store::OpRow example;
+  std::vector<store::StringId> apis, threads;
+  NameCount ops;
+  figures.in_replay = true;
   for (const run::ActivityId id : members) {
     const run::Activity& activity = run.activities[id.index];
-    if (activity.op.valid()) ops.push_back(trace.ops.name[activity.op.index]);
+    const run::Origin origin = run::origin_of(run, activity);
+    if (origin.op.valid()) ops.add(run::op_name(origin));
+    figures.lent |= origin.lent;
+    figures.in_replay &= activity.in_graph;
     if (!activity.call.valid()) continue;
     apis.push_back(trace.calls.name[activity.call.index]);
     const store::ThreadId thread = trace.calls.thread[activity.call.index];
     if (thread.valid()) threads.push_back(trace.threads[thread.index].tid);
   }
-  figures.op = most_common(ops);
+  figures.op = ops.most_common();
   figures.api = most_common(apis);
   figures.launch_thread = most_common(threads);
   for (const run::ActivityId id : members) {
-    example = run.activities[id.index].op;
-    if (example.valid() && trace.ops.name[example.index] == figures.op) break;
+    const run::Origin origin = run::origin_of(run, run.activities[id.index]);
+    if (figures.op.empty() || run::op_name(origin) != figures.op) continue;
+    for (const store::StringId op : run::op_chain(*origin.run, origin.op))
+      figures.op_chain.emplace_back(origin.run->trace->strings[op]);
+    break;
   }
-  if (figures.op.valid()) figures.op_chain = run::op_chain(run, example);
   figures.source = most_common_source(run, members);
 }
 

@@ -86,7 +86,7 @@ class PoolSearch {
   // A cast from a narrow type to one that attention computes in; the source may be unknown.
   bool widens(const KernelFigures& kernel) const {
     const run::Group& group = run_.groups[kernel.group.index];
-    const std::string_view op = run_.trace->strings.or_empty(kernel.op);
+    const std::string_view op = kernel.op;
     const bool casts = group.kind == Owner::kCast || group.info.casts;
     const bool by_op = is_narrow(kernel.dtype_in) && kernel.dtype_in_how == "dims" &&
                        (op == "aten::_to_copy" || op == "aten::copy_" || op == "aten::to");

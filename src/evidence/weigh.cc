@@ -40,19 +40,19 @@ struct Recorded {
 
 // The shapes that all calls of the group share; none where one call differs or recorded nothing.
 std::optional<Recorded> recorded(const run::Run& run, std::span<const run::ActivityId> members) {
-  const store::Trace& trace = *run.trace;
-  store::StringId dims, types;
+  std::optional<std::string_view> dims, types;
   for (const run::ActivityId id : members) {
-    const store::OpRow op = run.activities[id.index].op;
-    if (!op.valid()) return std::nullopt;
-    const store::StringId its_dims = trace.ops.dims[op.index],
-                          its_types = trace.ops.types[op.index];
-    if (dims.valid() && (dims != its_dims || types != its_types)) return std::nullopt;
+    const run::Origin origin = run::origin_of(run, run.activities[id.index]);
+    if (!origin.op.valid() || !origin.shapes) return std::nullopt;
+    const store::Trace& trace = *origin.run->trace;
+    const std::string_view its_dims = trace.strings.or_empty(trace.ops.dims[origin.op.index]);
+    const std::string_view its_types = trace.strings.or_empty(trace.ops.types[origin.op.index]);
+    if (dims && (*dims != its_dims || *types != its_types)) return std::nullopt;
     dims = its_dims;
     types = its_types;
   }
-  Recorded result{run::parse_dims(trace.strings.or_empty(dims)),
-                  run::parse_types(trace.strings.or_empty(types))};
+  if (!dims) return std::nullopt;
+  Recorded result{run::parse_dims(*dims), run::parse_types(*types)};
   if (result.dims.empty()) return std::nullopt;
   return result;
 }
@@ -174,7 +174,7 @@ void weigh(const run::Run& run, std::span<const run::ActivityId> members, Kernel
   if (figures.dtype_in != Dtype::kUnknown) figures.dtype_in_how = "name";
   const std::optional<Recorded> shapes = recorded(run, members);
   if (!shapes) return;
-  const std::string_view op = run.trace->strings.or_empty(figures.op);
+  const std::string_view op = figures.op;
   if (copies_by_op(op)) {
     take_copy(*shapes, op, figures);
   } else if (group.info.grid_rule == known::GridRule::kLinear) {

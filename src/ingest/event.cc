@@ -42,6 +42,7 @@ Field args_field(const char* key, std::size_t size) {
     case 6:
       return is(key, "device")   ? Field::kDevice
              : is(key, "stream") ? Field::kStream
+             : is(key, "kernel") ? Field::kKernel
                                  : Field::kIgnored;
     case 8:
       return is(key, "CallFrom") ? Field::kCallFrom : Field::kIgnored;
@@ -59,6 +60,7 @@ Field args_field(const char* key, std::size_t size) {
     case 13:
       return is(key, "In msg nelems")   ? Field::kInElements
              : is(key, "connection_id") ? Field::kConnection
+             : is(key, "graph node id") ? Field::kGraphNode
                                         : Field::kIgnored;
     case 14:
       return is(key, "Out msg nelems") ? Field::kOutElements : Field::kIgnored;

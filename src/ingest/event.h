@@ -34,6 +34,8 @@ enum class Field : std::uint8_t {
   kTaskType,    // "Task Type": of a task of the device there
   kDevice,
   kStream,
+  kGraphNode,
+  kKernel,
   kGrid,
   kBlock,  // of its args
   kBytes,

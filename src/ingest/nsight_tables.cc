@@ -69,6 +69,7 @@ void add_activity(Rows& rows, const Rows::Times& times, DeviceKind kind, StringI
   t.stream.push_back(stream);
   t.correlation.push_back(rows.correlation(kCorrelation));
   t.external.push_back(store::kNoId);
+  t.graph_node.push_back(store::kNoId);
   t.grid.push_back({});
   t.block.push_back({});
   t.bytes.push_back(-1);
@@ -109,6 +110,7 @@ void read_calls(Import& in) {
     t.thread.push_back(thread);
     t.correlation.push_back(correlation);
     t.external.push_back(store::kNoId);
+    t.kernel.push_back(StringId(0));
     in.chains.push_back(chain);
   }
   lend_chains(lent, in);

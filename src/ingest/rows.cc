@@ -254,6 +254,7 @@ void RowBuilder::add_row(const RawEvent& event, Kind kind, Times times, std::int
       common(t.calls, name());
       t.calls.correlation.push_back(correlation(event, batch, byte));
       t.calls.external.push_back(id(event, Field::kExternal, batch, byte));
+      t.calls.kernel.push_back(text(event, Field::kKernel));
       break;
     case Kind::kKernel:
     case Kind::kMemcpy:
@@ -295,6 +296,7 @@ void RowBuilder::add_device_columns(const RawEvent& event, Kind kind, std::int64
   t.stream.push_back(number(Field::kStream, Field::kTid));
   t.correlation.push_back(correlation(event, batch, byte));
   t.external.push_back(id(event, Field::kExternal, batch, byte));
+  t.graph_node.push_back(id(event, Field::kGraphNode, batch, byte));
   t.grid.push_back(dim3(Field::kGrid));
   t.block.push_back(dim3(Field::kBlock));
   t.bytes.push_back(id(event, Field::kBytes, batch, byte));

@@ -59,6 +59,18 @@ void write_note(JsonWriter& w, const store::Note& note) {
   w.end();
 }
 
+void write_lending(JsonWriter& w, const run::Lending& lending) {
+  w.begin_object({}, kLine);
+  w.text("path", lending.path);
+  w.text("found", lending.found);
+  w.text_or_null("script", lending.script);
+  w.text_or_null("verified_by", lending.verified_by);
+  w.integer("kernels", lending.kernels);
+  w.integer("total_ns", lending.time);
+  w.boolean("shapes", lending.shapes);
+  w.end();
+}
+
 void write_quality(JsonWriter& w, const Answer& answer) {
   w.begin_object("quality", kBlock);
   w.boolean("usable", answer.usable());
@@ -71,6 +83,10 @@ void write_quality(JsonWriter& w, const Answer& answer) {
   w.number("source", share(&evidence::Attribution::source));
   w.number("step", share(&evidence::Attribution::step));
   w.number("layer", share(&evidence::Attribution::layer));
+  w.end();
+  w.begin_array("mapping", kBlock);
+  if (answer.usable())
+    for (const run::Lending& lending : answer.run->lendings) write_lending(w, lending);
   w.end();
   w.begin_array("notes", kBlock);
   for (const store::Note& note : all_notes(answer)) write_note(w, note);
@@ -193,6 +209,8 @@ void write_layers(JsonWriter& w, const Answer& answer) {
   w.integer("count", layers.count);
   w.text_or_null("how", layers.how);
   w.integer("first_dense", layers.first_dense);
+  w.text_or_null("index", layers.ns.empty() ? std::string_view() : "inferred");
+  integers(w, "ns", layers.ns);
   w.end();
 }
 
@@ -230,12 +248,17 @@ void write_thread(JsonWriter& w, std::string_view thread) {
   }
 }
 
+// Whose launches told operator and source: the trace's own, or those that a mapping lent.
+std::string_view origin_name(const evidence::KernelFigures& kernel) {
+  if (kernel.op.empty() && !kernel.source) return {};
+  return kernel.lent ? "mapping" : "trace";
+}
+
 void write_kernel_origin(JsonWriter& w, const run::Run& run,
                          const evidence::KernelFigures& kernel) {
-  w.text_or_null("op", text_of(run, kernel.op));
-  w.begin_array("op_chain", kLine);
-  for (const store::StringId op : kernel.op_chain) w.text({}, text_of(run, op));
-  w.end();
+  w.text_or_null("op", kernel.op);
+  texts(w, "op_chain", kernel.op_chain);
+  w.text_or_null("op_from", origin_name(kernel));
   if (text_of(run, kernel.api).empty()) {
     w.null("launch");
   } else {

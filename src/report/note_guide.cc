@@ -31,6 +31,15 @@ constexpr NoteGuide kGuide[] = {
      "Give the trace of the replay (the run itself)."},
     {"graph-level-rows", "Graph replays appear as single rows without their kernels.",
      "Record graphs by node (Nsight: --cuda-graph-trace=node).", true},
+    {"mapping",
+     "Graph kernels take operator and source from another trace, or from the capture in this one; "
+     "the note says what was held against what.",
+     "Nothing; --mapping none leaves them without."},
+    {"not-mapped",
+     "Graph kernels have no operator and no source: a replay records neither, and no other trace "
+     "could be shown to fit.",
+     "Record the capture of the graphs (SGLang: SGLANG_ENABLE_CUDA_GRAPH_CAPTURE_TRACE; vLLM: "
+     "capture_torch_profiler) or a run without graphs, and give it with --mapping."},
     {"late-timestamps",
      "Device rows end long after later rows of their stream began; each was limited to the start "
      "of "

@@ -53,6 +53,18 @@ Grid steps_grid(const Answer& answer) {
   return grid;
 }
 
+constexpr std::string_view kNoneRecorded = "(none recorded)";
+constexpr std::string_view kNotInReplay = "(not recorded in replay)";
+
+std::string_view none_recorded(const run::Activity& activity) {
+  return activity.in_graph ? kNotInReplay : kNoneRecorded;
+}
+
+Cell source_cell(const evidence::KernelFigures& kernel) {
+  if (kernel.source) return short_place_of(*kernel.source);
+  return kernel.in_replay ? Cell(std::string(kNotInReplay)) : Cell();
+}
+
 Grid kernels_grid(const Answer& answer) {
   const run::Run& run = *answer.run;
   Grid grid;
@@ -65,7 +77,8 @@ Grid kernels_grid(const Answer& answer) {
                   {"grid", "grid", kText, false, 130},
                   {"kind", "kind", kText, false, 90},
                   {"kernel", "kernel"},
-                  {"source", "source", kText, false, 120}};
+                  {"source", "", kText, false, 120},
+                  {"", "source", kText, false, kJsonOnly}};
   grid.label_column = 8;
   for (const evidence::KernelFigures& kernel : answer.evidence->kernels) {
     const run::Group& group = group_of(run, kernel);
@@ -73,7 +86,7 @@ Grid kernels_grid(const Answer& answer) {
                          kernel.gbps ? Cell(std::round(*kernel.gbps)) : Cell(),
                          optional_cell(kernel.of_peak), text_cell(grid_text(group.grid)),
                          std::string(known::owner_name(group.kind)),
-                         std::string(short_name(run, kernel)),
+                         std::string(short_name(run, kernel)), source_cell(kernel),
                          kernel.source ? Cell(short_place_of(*kernel.source)) : Cell()});
   }
   grid.rest_label = kMore;
@@ -110,6 +123,11 @@ Grid layers_grid(const Answer& answer) {
   }
   grid.caption = fmt::format("{} layers (told by {})", *layers.count, layers.how);
   if (layers.first_dense) grid.caption += fmt::format(", the first {} dense", *layers.first_dense);
+  if (!layers.ns.empty()) {
+    const auto [low, high] = std::minmax_element(layers.ns.begin(), layers.ns.end());
+    grid.caption += fmt::format("; index inferred from the order of kernels: {} to {} each",
+                                text::duration(*low, false), text::duration(*high, false));
+  }
   for (const evidence::KernelFigures& kernel : answer.evidence->kernels) {
     const std::string role = layer_role(kernel.calls_per_step, *layers.count, layers.first_dense);
     const bool inside = role != "outside";
@@ -167,13 +185,12 @@ Grid ops_grid(const Answer& answer) {
                   {"operator", "op"}};
   grid.label_column = 3;
   const auto by_op = tally_used<std::string_view>(run, [&run](const run::Activity& activity) {
-    return activity.op.valid() ? text_of(run, run.trace->ops.name[activity.op.index])
-                               : std::string_view();
+    const run::Origin origin = run::origin_of(run, activity);
+    return origin.op.valid() ? run::op_name(origin) : none_recorded(activity);
   });
   for (const auto& [op, tally] : by_op) {
     const PerStep figures = per_step(answer, tally);
-    grid.rows.push_back({figures.ns, figures.share, figures.calls,
-                         std::string(op.empty() ? "(none recorded)" : op)});
+    grid.rows.push_back({figures.ns, figures.share, figures.calls, std::string(op)});
   }
   grid.rest_label = kMore;
   grid.total_label = "all operators";
@@ -193,21 +210,22 @@ Grid sources_grid(const Answer& answer) {
                   {"", "line", kCount, false, kJsonOnly},
                   {"", "function", kText, false, kJsonOnly}};
   grid.label_column = 5;
-  using Key = std::tuple<std::string, std::int64_t, std::string, bool, std::string>;
+  using Key = std::tuple<std::string, std::int64_t, std::string, bool, std::string, bool>;
   const auto by_source = tally_used<Key>(run, [&run](const run::Activity& activity) {
-    if (!activity.call.valid()) return Key{};
-    const auto source = run::source_of(run, activity.call).value_or(run::Source{});
-    return Key{source.file, source.line, source.function, source.exact, source.via};
+    const run::Origin origin = run::origin_of(run, activity);
+    const auto source = run::source_of(*origin.run, origin.call).value_or(run::Source{});
+    const bool replay = source.file.empty() && activity.in_graph;
+    return Key{source.file, source.line, source.function, source.exact, source.via, replay};
   });
   for (const auto& [key, tally] : by_source) {
     const PerStep figures = per_step(answer, tally);
-    const auto& [file, line, function, exact, via] = key;
+    const auto& [file, line, function, exact, via, replay] = key;
     const bool known = !file.empty();
     const std::string place = short_place_of({file, line, function, exact, via});
     grid.rows.push_back({figures.ns, figures.share, figures.calls,
                          known ? Cell(exact ? "exact" : "function") : Cell(), text_cell(via),
-                         known ? place : std::string("(none recorded)"), text_cell(file),
-                         known ? Cell(line) : Cell(), text_cell(function)});
+                         known ? place : std::string(replay ? kNotInReplay : kNoneRecorded),
+                         text_cell(file), known ? Cell(line) : Cell(), text_cell(function)});
   }
   grid.rest_label = kMore;
   grid.total_label = "all sources";

@@ -94,7 +94,7 @@ void add_headline(Page& page, const Answer& answer) {
   page.paragraph(verdict.headline, 0, 0, guilty ? Ink::kRed : Ink::kBold);
   if (verdict.suspects.empty()) return;
   const verdict::Suspect& first = verdict.suspects.front();
-  if (!first.where.empty()) page.place(first.where.front());
+  add_place(page, answer, first);
   page.labelled("fix buys", gain_text(page, first.gain));
 }
 

@@ -130,7 +130,7 @@ void add_suspect(Page& page, const Answer& answer, std::size_t index) {
   page.labelled("", figures_text(page, answer, suspect));
   // The first suspect's place and gain stand under the headline already.
   if (index > 0) {
-    if (!suspect.where.empty()) page.place(suspect.where.front());
+    add_place(page, answer, suspect);
     page.labelled("gain", gain_text(page, suspect.gain));
   }
   page.labelled("fix", suspect.fix);
@@ -156,6 +156,13 @@ std::string gain_text(const Page& page, const verdict::Gain& gain) {
   }
   if (!gain.bound_by_after.empty()) out += ", then bound by " + bound_text(gain.bound_by_after);
   return out;
+}
+
+void add_place(Page& page, const Answer& answer, const verdict::Suspect& suspect) {
+  if (!suspect.where.empty()) return page.place(suspect.where.front());
+  const auto& kernels = answer.evidence->kernels;
+  const bool in_replay = !suspect.kernels.empty() && kernels[suspect.kernels.front()].in_replay;
+  if (in_replay) page.labelled("at", "not recorded in replay; --mapping CAPTURE lends it");
 }
 
 void add_suspects(Page& page, const Answer& answer, std::size_t at_most) {

@@ -117,10 +117,21 @@ void note_completeness(Run& run, const Links& links, const StepLaunches& launche
 // around it on its thread (host times are never held against device times); and what replays lack.
 void find_missing(const Run& run, const Links& links, StepLaunches& launches);
 
+// script.cc: captures of graphs in the trace: when, begun by which thread.
+struct CaptureWindow {
+  std::uint32_t thread = 0;
+  Nanos begin = 0, end = 0;  // the smallest or largest Nanos where the recording misses that end
+};
+std::vector<CaptureWindow> find_captures(const store::Trace& trace, const Links& links);
+// Fill run.scripts, from the captures and from the eager steps.
+void read_captures(Run& run, const Links& links);
+void read_eager(Run& run);
+
 // steps.cc and steps_unmarked.cc: fill run.steps (begin, end, kind, batch, mark), in time order.
 bool find_marked_steps(Run& run, const Links& links, StepLaunches& launches);
 void note_marks_seen(Run& run);
 bool find_unmarked_steps(Run& run);
+bool find_unrecorded_steps(Run& run);  // steps_unrecorded.cc
 void take_whole_trace(Run& run);
 // phase.cc: kind of steps whose mark tells none, from operators, Python frames and kernel names.
 void infer_kinds(Run& run, const Links& links);
@@ -134,6 +145,8 @@ Status choose_steps(const Options& options, Run& run, const Links& links, StepLa
 
 // layers.cc
 void count_layers(const Options& options, Run& run);
+// layer_order.cc: what each layer costs, where the order of kernels tells layers apart.
+void index_layers(Run& run);
 
 // words.cc: a note of ours: no byte and no event, for it is about the run.
 void add_note(Run& run, std::string code, store::Severity severity, std::int64_t count,

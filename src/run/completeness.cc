@@ -249,7 +249,9 @@ Status check_completeness(Run& run, const Links& links) {
     return Error{Error::Code::kUnusable, std::move(what), trace.info.path, std::move(hint),
                  std::move(code)};
   };
-  const bool most = 2 * found.without > found.all;
+  // Where replays ran more kernels than were captured, the capture was but a part of the run.
+  const bool most = 2 * found.without > found.all &&
+                    static_cast<std::int64_t>(run.activities.size()) < found.without;
   if (most && found.capturing)
     return unusable(
         "this is a trace of graph capture, not of a run: " + missing_text(found.without, found),

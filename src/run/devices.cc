@@ -92,8 +92,11 @@ Status choose_device(const Options& options, const std::vector<Device>& devices,
                  counted(static_cast<std::int64_t>(devices.size()), "device has", "devices have") +
                      " activities in the trace",
                  "", "choose one of them, counted from 0", ""};
-  if (devices.empty()) {  // said by check_completeness
-    run.rank = run.process = store::StringId(0);
+  if (devices.empty()) {  // said by check_completeness, about the rank that has calls
+    const store::Trace& trace = *run.trace;
+    run.rank = trace.calls.size() > 0 ? trace.threads[trace.calls.thread[0].index].rank
+                                      : store::StringId(0);
+    run.process = store::StringId(0);
     return Ok{};
   }
   run.device = devices[options.device].id;

@@ -192,18 +192,26 @@ struct Ends {
 
 using EndsByRank = std::map<store::StringId, Ends>;
 
+// Launches while the process captures a graph run nothing, whatever thread makes them.
 EndsByRank find_lost_calls(const store::Trace& trace, Links& links) {
+  const auto& calls = trace.calls;
+  const std::vector<CaptureWindow> captures = find_captures(trace, links);
+  const auto captured = [&](std::uint32_t call) {
+    const store::Thread& thread = trace.threads[calls.thread[call].index];
+    return std::any_of(captures.begin(), captures.end(), [&](const CaptureWindow& window) {
+      const store::Thread& begun_by = trace.threads[window.thread];
+      return window.begin <= calls.begin[call] && calls.begin[call] < window.end &&
+             begun_by.pid == thread.pid && begun_by.rank == thread.rank;
+    });
+  };
   EndsByRank ends;
   for (std::size_t t = 0; t < links.calls.count(); ++t) {
-    bool capturing = false;  // launches on a thread that records a graph run nothing
     if (links.calls.start[t] == links.calls.start[t + 1]) continue;
     Ends& end = ends[trace.threads[t].rank];
     for (std::uint32_t k = links.calls.start[t]; k < links.calls.start[t + 1]; ++k) {
       const std::uint32_t call = links.calls.rows[k];
-      const Api api = links.api_of(trace, CallRow{call});
-      if (api == Api::kBeginCapture) capturing = true;
-      if (api == Api::kEndCapture) capturing = false;
-      if (api != Api::kKernelLaunch || capturing) continue;
+      if (links.api_of(trace, CallRow{call}) != Api::kKernelLaunch) continue;
+      if (links.has_activity[call] == 0 && captured(call)) continue;
       ++end.launches;
       if (links.has_activity[call] != 0) continue;
       links.lost[call] = 1;

@@ -156,7 +156,7 @@ std::optional<StepMark> read_mark(std::string_view name) {
   if (reader.take("execute_diffusion_"))
     return StepMark{MarkLevel::kEngine, StepKind::kUnknown, reader.number(), {}};
   if (reader.take("capture_")) {  // capture_32_FULL, capture_128_decode
-    if (reader.number()) return StepMark{MarkLevel::kCapture, {}, {}, {}};
+    if (const Number size = reader.number()) return StepMark{MarkLevel::kCapture, {}, size, {}};
   }
   return std::nullopt;
 }

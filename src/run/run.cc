@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "run/chapters.h"
+#include "run/mapping.h"
 
 namespace culprit::run {
 namespace {
@@ -51,8 +52,10 @@ Result<Run> finish(Run run, const Links& links, const std::vector<Device>& devic
   find_steps(run, links, launches);
   TRY([[maybe_unused]] const Ok used, choose_steps(options, run, links, launches));
   count_layers(options, run);
+  index_layers(run);
   note_completeness(run, links, launches);
   note_other_devices(devices, run);
+  read_captures(run, links);
   return run;
 }
 
@@ -91,6 +94,38 @@ Result<Run> Builder::build(const Options& options) && {
 
 Result<Run> build(const store::Trace& trace, const Options& options) {
   return Builder(trace, options.threads).build(options);
+}
+
+Result<std::shared_ptr<const Run>> build_lender(const store::Trace& trace, int threads) {
+  auto run = std::make_shared<Run>();
+  Links links;
+  run->trace = &trace;
+  TRY([[maybe_unused]] const Ok linked, link_rows(trace, links));
+  TRY([[maybe_unused]] const Ok chosen, choose_device({}, find_devices(trace, links), *run));
+  collect_activities(*run, links);
+  link_activities(*run, links);
+  if (!run->activities.empty()) limit_ends(*run);
+  nest(threads, links, *run);
+  link_ops(*run, links);
+  read_captures(*run, links);
+  if (run->activities.empty()) return std::shared_ptr<const Run>(std::move(run));
+  StepLaunches launches;
+  find_steps(*run, links, launches);
+  TRY([[maybe_unused]] const Ok used, choose_steps({}, *run, links, launches));
+  read_eager(*run);
+  return std::shared_ptr<const Run>(std::move(run));
+}
+
+bool is_capture_trace(const store::Trace& trace) {
+  Run run;
+  Links links;
+  run.trace = &trace;
+  if (!link_rows(trace, links).ok()) return false;
+  if (!choose_device({}, find_devices(trace, links), run).ok()) return false;
+  collect_activities(run, links);
+  link_activities(run, links);
+  const Status complete = check_completeness(run, links);
+  return !complete.ok() && complete.error().note_code == "capture-trace";
 }
 
 std::string_view step_kind_name(StepKind kind) {

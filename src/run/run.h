@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "known/gpus.h"
 #include "known/kernel_name.h"
+#include "run/script.h"
 #include "store/spans.h"
 #include "store/trace.h"
 
@@ -77,8 +78,11 @@ struct Step {
 
 struct Layers {
   std::optional<std::int64_t> count;
-  std::string how;  // "call-counts", "config"; empty: unknown
+  std::string how;  // "call-counts", "sequence", "config"; empty: unknown
   std::optional<std::int64_t> first_dense;
+  std::vector<Nanos>
+      ns;  // kernel time of each layer, mean of the used steps; its index is inferred
+           // from the order of the kernels; empty where they do not repeat in order
 };
 
 // A place in the user's code. exact: `line` is the line that made the call; else the function's
@@ -103,6 +107,36 @@ struct Device {
 // "device 0", "[TP01] device 0", "device 1 of process 4002".
 std::string device_label(const store::Trace& trace, const Device& device);
 
+struct Run;
+
+// A kernel of a graph replay has no operator and no frame of its own. What the capture of the graph,
+// or an eager run of the same code, recorded at the same place is lent to it (mapping.h).
+struct Loan {
+  store::CallRow call;       // of the lender's trace; invalid: nothing is lent
+  std::uint32_t lender = 0;  // index into Run::lenders
+  bool shapes = false;       // the dims hold too: recorded at the same batch
+};
+
+// What one lender was used for.
+struct Lending {
+  std::string path, found;  // found: "flag", "argument", "beside", "same trace"
+  std::string script;       // "capture_32_DECODE"; of the most kernels
+  std::string verified_by;  // "names", "order"; empty: nothing lent
+  std::int64_t kernels = 0;
+  Nanos time = 0;
+  bool shapes = false;  // to some of them
+};
+
+// Where an activity comes from: its launch and the operator around that, in the run's own trace or
+// in the lender's. `run` is the one whose rows they are.
+struct Origin {
+  const Run* run = nullptr;
+  store::CallRow call;
+  store::OpRow op;
+  bool lent = false;
+  bool shapes = true;  // the operator's dims are those of this activity
+};
+
 struct Run {
   const store::Trace* trace = nullptr;  // outlives the Run
   std::vector<Activity> activities;     // of the chosen device (see `device`)
@@ -126,7 +160,12 @@ struct Run {
   // Launches whose kernels ran and are not in the file, of graphs and of single kernels; in trace
   // order.
   std::vector<store::CallRow> graphs_without_kernels, launches_without_kernel;
-  store::Notes notes;  // added to the trace's own
+  std::vector<Script> scripts;  // what can be lent: graphs captured in this trace; of a lender its
+                                // eager steps as well
+  std::vector<std::shared_ptr<const Run>> lenders;  // null: the run itself
+  std::vector<Loan> loans;                          // by activity; empty where nothing is lent
+  std::vector<Lending> lendings;                    // by lender
+  store::Notes notes;                               // added to the trace's own
 };
 
 struct Options {
@@ -159,6 +198,10 @@ class Builder {
 };
 Result<Run> build(const store::Trace& trace, const Options& options);
 
+// Where an activity of the run comes from. A replayed kernel to which nothing is lent has no origin:
+// the launch of its graph tells the replay's line, not the kernel's.
+Origin origin_of(const Run& run, const Activity& activity);
+std::string_view op_name(const Origin& origin);  // empty: none recorded
 // Operators from the outermost to the innermost around `op`, by name.
 std::vector<store::StringId> op_chain(const Run& run, store::OpRow op);
 // The line behind a call: the nearest frame of user code; none without frames.

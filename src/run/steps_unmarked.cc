@@ -276,6 +276,7 @@ bool find_unmarked_steps(Run& run) {
       return true;
     }
   }
+  if (find_unrecorded_steps(run)) return true;
   const std::vector<std::uint32_t> by_name = repeating_firsts(run, replays, SymbolsBy::kName);
   const std::vector<std::uint32_t> by_group = repeating_firsts(run, replays, SymbolsBy::kGroup);
   const auto& firsts = by_name.size() > by_group.size() ? by_name : by_group;

@@ -56,13 +56,15 @@ struct DeviceTable {
   std::vector<std::int32_t> device,
       stream;  // args, else pid and tid where those are numbers, else -1
   std::vector<std::int64_t> correlation, external;
+  std::vector<std::int64_t> graph_node;  // of the CUDA graph, in the order of capture; kNoId where
+                                         // not recorded
   std::vector<Dim3> grid, block;
   std::vector<std::int64_t> bytes;  // copies and sets; -1 where not recorded
   std::vector<DeviceKind> kind;
   std::vector<std::uint32_t> collective;  // index + 1 into Trace::collectives; 0: none
   auto columns() {
-    return std::tie(begin, dur, name, thread, device, stream, correlation, external, grid, block,
-                    bytes, kind, collective);
+    return std::tie(begin, dur, name, thread, device, stream, correlation, external, graph_node,
+                    grid, block, bytes, kind, collective);
   }
   std::size_t size() const { return begin.size(); }
 };
@@ -73,7 +75,8 @@ struct CallTable {
   std::vector<StringId> name;
   std::vector<ThreadId> thread;
   std::vector<std::int64_t> correlation, external;
-  auto columns() { return std::tie(begin, dur, name, thread, correlation, external); }
+  std::vector<StringId> kernel;  // the kernel it launches, where the call tells (ROCm)
+  auto columns() { return std::tie(begin, dur, name, thread, correlation, external, kernel); }
   std::size_t size() const { return begin.size(); }
 };
 

@@ -19,12 +19,11 @@ using known::Owner;
 constexpr double kLeastShare = 0.005;
 
 // The operator that made the copy, where it is one that copies for the layout alone; else empty.
-std::string_view layout_op(const Evidence& evidence, const KernelFigures& kernel) {
+std::string_view layout_op(const KernelFigures& kernel) {
   constexpr std::array<std::string_view, 5> kForLayout{
       "aten::flatten", "aten::reshape", "aten::contiguous", "aten::clone", "aten::repeat"};
-  for (const store::StringId op : kernel.op_chain) {  // outermost first
-    const std::string_view name = evidence.run->trace->strings.or_empty(op);
-    if (std::find(kForLayout.begin(), kForLayout.end(), name) != kForLayout.end()) return name;
+  for (const std::string& op : kernel.op_chain) {  // outermost first
+    if (std::find(kForLayout.begin(), kForLayout.end(), op) != kForLayout.end()) return op;
   }
   return {};
 }
@@ -43,8 +42,8 @@ void examine(Evidence& evidence, Verdict& verdict) {
     const KernelFigures& kernel = evidence.kernels[i];
     if (!copies_within_a_type(evidence, kernel)) continue;
     const std::int64_t times = times_per_layer(evidence, kernel.calls_per_step);
-    const std::string_view by = layout_op(evidence, kernel);
-    if (times == 0 || (by.empty() && kernel.op.valid())) continue;
+    const std::string_view by = layout_op(kernel);
+    if (times == 0 || (by.empty() && !kernel.op.empty())) continue;
     if (op.empty()) op = by;
     copies.push_back(i);
     calls += kernel.calls_per_step;

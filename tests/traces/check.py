@@ -150,7 +150,8 @@ def check(entry, forbidden_if_answered, exit_code, stdout, stderr):
 
 def run(culprit, path):
     try:
-        done = subprocess.run([culprit, "--json", path], capture_output=True, timeout=TIMEOUT_S, check=False)
+        done = subprocess.run([culprit, "--mapping", "none", "--json", path], capture_output=True, timeout=TIMEOUT_S,
+                              check=False)
     except subprocess.TimeoutExpired:
         return None, "", f"no answer within {TIMEOUT_S} s"
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")

@@ -121,7 +121,6 @@ TEST(Parse, FaultsNameWhatWouldBeRight) {
   EXPECT_TRUE(holds(fault_of({"t.json", "--all=yes"}), "takes no value"));
   EXPECT_TRUE(holds(fault_of({"kernles", "t.json"}), "did you mean: kernels"));
   EXPECT_TRUE(holds(fault_of({"kernels"}), "no trace given"));
-  EXPECT_TRUE(holds(fault_of({"a.json", "b.json"}), "2 traces given"));
   EXPECT_TRUE(holds(fault_of({"list", "gpus", "--json"}), "does not apply"));
 }
 
@@ -172,7 +171,7 @@ TEST(Parse, WhatComesLaterIsRefusedByName) {
                               "capture", "fleet", "mcp", "lab"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
-  for (const char* flag : {"--html", "--markdown", "--mapping", "--redact"}) {
+  for (const char* flag : {"--html", "--markdown", "--redact"}) {
     EXPECT_TRUE(holds(fault_of({"t.json", flag}), "not in this version")) << flag;
   }
 }

@@ -320,5 +320,17 @@ TEST(Load, CancelledByProgress) {
   EXPECT_EQ(result.error().code, Error::Code::kInterrupted);
 }
 
+TEST(Load, LaunchesTellTheirKernelAndKernelsTheirNode) {
+  const auto trace = loaded(document(
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "hipLaunchKernel", "pid": 9, "tid": 9, "ts": 1, "dur": 2,)"
+      R"( "args": {"kernel": "gemm", "correlation": 1}}, )"
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 9, "tid": 9, "ts": 4, "dur": 2, "args": {}}, )" +
+      kernel(1, "5", "1") + ", " + kernel(2, "6", "1", R"(, "graph node id": 8589934593)")));
+  ASSERT_EQ(trace->calls.size(), 2U);
+  EXPECT_EQ(trace->strings[trace->calls.kernel[0]], "gemm");
+  EXPECT_EQ(trace->strings[trace->calls.kernel[1]], "");
+  EXPECT_EQ(trace->device.graph_node, (std::vector<std::int64_t>{store::kNoId, 8589934593}));
+}
+
 }  // namespace
 }  // namespace culprit::ingest

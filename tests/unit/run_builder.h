@@ -63,6 +63,7 @@ class RunBuilder {
     calls.thread.push_back(thread);
     calls.correlation.push_back(static_cast<std::int64_t>(calls.size()));
     calls.external.push_back(store::kNoId);
+    calls.kernel.push_back(store::StringId(0));
     return store::CallRow(calls.size() - 1);
   }
 

@@ -51,6 +51,7 @@ class TraceMaker {
     t.thread.push_back(host);
     t.correlation.push_back(correlation);
     t.external.push_back(external);
+    t.kernel.push_back(text(""));
     return store::CallRow{t.size() - 1};
   }
   // A launch of 2 us and its kernel.
@@ -112,6 +113,7 @@ class TraceMaker {
     t.stream.push_back(7);
     t.correlation.push_back(correlation);
     t.external.push_back(store::kNoId);
+    t.graph_node.push_back(store::kNoId);
     t.grid.push_back(grid);
     t.block.push_back(grid == store::Dim3{} ? grid : store::Dim3{128, 1, 1});
     t.bytes.push_back(-1);

@@ -81,9 +81,9 @@ inline void add_cast_kernel(SampleAnswer& s, Nanos step) {
   cast.gbps = 1034.2;
   cast.of_peak = 0.5771;
   cast.regime = evidence::Regime::kMemory;
-  cast.op = s.trace->strings.intern("aten::copy_");
+  cast.op = "aten::copy_";
   for (const char* op : {"aten::to", "aten::_to_copy", "aten::copy_"}) {
-    cast.op_chain.push_back(s.trace->strings.intern(op));
+    cast.op_chain.emplace_back(op);
   }
   cast.api = s.trace->strings.intern("cudaLaunchKernel");
   cast.launch_thread = s.trace->strings.intern("31742");
@@ -182,7 +182,7 @@ inline SampleAnswer sample_answer() {
   s.run->trace = s.trace.get();
   s.run->kind = run::StepKind::kDecode;
   s.run->how = run::StepsHow::kMarked;
-  s.run->layers = {78, "call-counts", 3};
+  s.run->layers = {78, "call-counts", 3, {}};
   s.run->properties.name = "NVIDIA RTX PRO 6000 Blackwell Server Edition";
   s.run->properties.sms = 188;
   s.run->properties.cc_major = 12;
