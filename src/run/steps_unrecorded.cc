@@ -46,6 +46,7 @@ std::vector<std::vector<std::uint32_t>> stretches_of(const Run& run,
 
 std::vector<std::uint32_t> groups_in(const Run& run, const std::vector<std::uint32_t>& stretch) {
   std::vector<std::uint32_t> groups;
+  groups.reserve(stretch.size());
   for (const auto i : stretch) groups.push_back(run.activities[i].group.index);
   std::sort(groups.begin(), groups.end());
   return groups;
