@@ -59,7 +59,7 @@ def complaint(culprit, whole, sound, scratch, data):
     """What is wrong with the answer to `data`, or None. `whole`: how many events the trace has; `sound`: its answer."""
     scratch.write_bytes(data)
     try:
-        done = subprocess.run([culprit, str(scratch), "--json"], capture_output=True, timeout=TIMEOUT_S)
+        done = subprocess.run([culprit, str(scratch), "--json", "--mapping", "none"], capture_output=True, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return f"longer than {TIMEOUT_S} s"
     error = done.stderr.decode(errors="replace")
@@ -97,7 +97,7 @@ def main():
         for path in options.traces:
             plain = text_of(path.read_bytes())
             whole = len(events_of(plain.decode("utf-8", "surrogateescape")))
-            sound = json.loads(subprocess.run([options.culprit, str(path), "--json"], capture_output=True, check=True).stdout)
+            sound = json.loads(subprocess.run([options.culprit, str(path), "--json", "--mapping", "none"], capture_output=True, check=True).stdout)
             for file, data in (("plain.json", plain), ("packed.json.gz", gzip.compress(plain, 6, mtime=0))):
                 inputs.append((path.name, data, whole, sound, file))
         for kind, count in (("cut", options.cuts), ("flip", options.flips)):
