@@ -122,7 +122,6 @@ struct Outlier {
   Nanos excess = 0;     // above the median of the used steps
   std::string cause;    // "gc", "compile", "allocator", "unknown"
   std::string because;  // the name that tells: a Python frame or a call; empty: nothing does
-  std::optional<run::Source> source;
 };
 
 struct Attribution {

@@ -71,7 +71,7 @@ std::vector<Outlier> find_outliers(const Basis& basis, Nanos median) {
   for (std::size_t i = 0; i < basis.run.steps.size(); ++i) {
     const run::Step& step = basis.run.steps[i];
     if (step.used || step.why_excluded != "outlier") continue;
-    Outlier outlier{static_cast<run::StepIndex>(i), step.length() - median, "unknown", {}, {}};
+    Outlier outlier{static_cast<run::StepIndex>(i), step.length() - median, "unknown", {}};
     const store::Span hole = longest_idle(basis, step);
     Nanos most = static_cast<Nanos>(kTells * static_cast<double>(hole.length()));
     look(trace, trace.frames, kFrames, hole, most, outlier);

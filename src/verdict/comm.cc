@@ -45,6 +45,11 @@ double message_of(const store::Collective& collective, const store::Strings& str
   return elements > 0 ? static_cast<double>(elements) * known::bits(type) / 8 : 0;
 }
 
+bool worth_it(const Evidence& evidence, const Traffic& traffic) {
+  return evidence.steps.mean > 0 && static_cast<double>(traffic.exposed) >=
+                                        kLeastShare * static_cast<double>(evidence.steps.mean);
+}
+
 Traffic find_traffic(const Evidence& evidence) {
   const run::Run& run = *evidence.run;
   Traffic traffic;
@@ -55,7 +60,8 @@ Traffic find_traffic(const Evidence& evidence) {
     traffic.calls += kernel.calls_per_step;
     traffic.time += kernel.ns_per_step;
   }
-  traffic.exposed = evidence::exposed_ns_per_step(run, groups_of(evidence, traffic.kernels));
+  traffic.exposed = time_of(evidence, Owner::kComm);  // compute hides communication in the budget
+  if (!worth_it(evidence, traffic)) return traffic;
   traffic.ranks = run.trace->info.world_size.value_or(0);
   for (const store::Collective& collective : run.trace->collectives) {
     traffic.ranks = std::max(traffic.ranks, collective.group_size);
@@ -98,11 +104,6 @@ std::string message_text(const Traffic& traffic) {
   const double gbps = *traffic.message / static_cast<double>(traffic.average());
   return fmt::format("{} each, {} GB/s", text::bytes(std::llround(*traffic.message)),
                      text::number(gbps));
-}
-
-bool worth_it(const Evidence& evidence, const Traffic& traffic) {
-  return evidence.steps.mean > 0 && static_cast<double>(traffic.exposed) >=
-                                        kLeastShare * static_cast<double>(evidence.steps.mean);
 }
 
 void state_messages(Evidence& evidence, const Traffic& traffic, Suspect& suspect) {

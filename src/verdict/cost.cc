@@ -156,6 +156,13 @@ Gain gain_of(const evidence::Evidence& evidence, Nanos exposed, const Cure& cure
   return gain;
 }
 
+Gain interruption_gain(const evidence::Evidence& evidence, Nanos per_step) {
+  Gain gain;
+  gain.step_now = gain.high = evidence.steps.mean + per_step;
+  gain.low = gain.expected = evidence.steps.mean;
+  return gain;
+}
+
 void set_cost(const evidence::Evidence& evidence, const Cure& cure, Suspect& suspect) {
   const Nanos step = evidence.steps.mean;
   if (step > 0) {

@@ -39,6 +39,8 @@ evidence::Change scaled(const evidence::Evidence& evidence, std::span<const run:
                         double scale);
 // The step after the cure: retimed, or else the step without `exposed` as a bound.
 Gain gain_of(const evidence::Evidence& evidence, Nanos exposed, const Cure& cure);
+// Time beside the steps that count, per step: without it the mean step is what is left.
+Gain interruption_gain(const evidence::Evidence& evidence, Nanos per_step);
 // Fills share and gain from exposed_ns_per_step.
 void set_cost(const evidence::Evidence& evidence, const Cure& cure, Suspect& suspect);
 

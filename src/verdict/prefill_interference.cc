@@ -80,8 +80,7 @@ void examine(Evidence& evidence, Verdict& verdict) {
       "SGLang: --chunked-prefill-size, --enable-mixed-chunk; vLLM: "
       "--max-num-batched-tokens",
       "prefill on other GPUs than decode (disaggregation)"};
-  suspect.gain.step_now = suspect.gain.high = evidence.steps.mean + suspect.exposed_ns_per_step;
-  suspect.gain.low = suspect.gain.expected = evidence.steps.mean;
+  suspect.gain = interruption_gain(evidence, suspect.exposed_ns_per_step);
   verdict.suspects.push_back(std::move(suspect));
 }
 

@@ -55,7 +55,6 @@ void examine(Evidence& evidence, Verdict& verdict) {
       text::duration(evidence.steps.median, true),
       worst->because.empty() ? "; the host made no call that would tell why"
                              : fmt::format(", in {} ({})", worst->because, worst->cause));
-  if (worst->source) suspect.where.push_back(*worst->source);
   suspect.facts = {
       fact_named(evidence, "steps.mean_ns"),
       evidence.add("stall.excess_ns", static_cast<double>(excess), "ns",
@@ -68,8 +67,7 @@ void examine(Evidence& evidence, Verdict& verdict) {
       evidence.steps.mean * evidence.steps.used + excess + count * evidence.steps.median;
   suspect.share = all > 0 ? static_cast<double>(excess) / static_cast<double>(all) : 0;
   // The means leave these steps out: a fix changes the tail, not the mean step.
-  suspect.gain.step_now = suspect.gain.high = evidence.steps.mean + suspect.exposed_ns_per_step;
-  suspect.gain.low = suspect.gain.expected = evidence.steps.mean;
+  suspect.gain = interruption_gain(evidence, suspect.exposed_ns_per_step);
   verdict.suspects.push_back(std::move(suspect));
 }
 

@@ -85,11 +85,10 @@ void examine(Evidence& evidence, Verdict& verdict) {
   if (evidence.run->kind == run::StepKind::kTraining) return;
   const Found found = find_dequants(evidence);
   if (found.kernels.empty()) return;
+  double share = 0;
+  for (const std::size_t kernel : found.kernels) share += evidence.kernels[kernel].share;
+  if (share < kLeastShare) return;
   Suspect suspect = accuse_kernels(evidence, "weight-dequant", found.kernels);
-  if (static_cast<double>(suspect.exposed_ns_per_step) <
-      kLeastShare * static_cast<double>(evidence.steps.mean)) {
-    return;
-  }
   const int proofs = (found.named ? 1 : 0) + (found.shaped ? 1 : 0) + (found.weight ? 1 : 0);
   suspect.confidence = proofs >= 2   ? Confidence::kCertain
                        : found.named ? Confidence::kLikely

@@ -106,15 +106,7 @@ std::string claim_text(const Evidence& evidence, const PoolRead& read) {
       basis_text(evidence, read));
 }
 
-std::vector<std::string> state_facts(Evidence& evidence, const PoolRead& read) {
-  std::vector<std::string> facts{fact_named(evidence, "steps.mean_ns")};
-  for (const std::size_t kernel : read.kernels) {
-    const evidence::KernelFacts stated = evidence::state_kernel(evidence, kernel);
-    for (const std::string& id : {stated.calls, stated.time, stated.average, stated.exposed,
-                                  stated.elements, stated.bytes, stated.gbps, stated.of_peak}) {
-      if (!id.empty()) facts.push_back(id);
-    }
-  }
+void state_facts(Evidence& evidence, const PoolRead& read, std::vector<std::string>& facts) {
   if (read.layers > 0) {
     facts.push_back(evidence.add(
         "kv_pool.casts_per_layer", read.calls_per_step / static_cast<double>(read.layers), "1",
@@ -132,7 +124,6 @@ std::vector<std::string> state_facts(Evidence& evidence, const PoolRead& read) {
                                  "select(.id==\"whole-pool-cast\").tensor.elements / {}'",
                                  read.row)));
   }
-  return facts;
 }
 
 std::vector<std::string> alternatives(const Evidence& evidence, const PoolRead& read) {
@@ -152,33 +143,16 @@ std::vector<std::string> alternatives(const Evidence& evidence, const PoolRead& 
   return list;
 }
 
-// The kernels of all pool reads and the lines they come from; returns their groups.
-std::vector<run::GroupId> take_kernels(const Evidence& evidence, Suspect& suspect) {
-  std::vector<run::GroupId> groups;
-  for (const PoolRead& read : evidence.pool_reads) {
-    for (const std::size_t index : read.kernels) {
-      const KernelFigures& kernel = evidence.kernels[index];
-      suspect.kernels.push_back(index);
-      suspect.ns_per_step += kernel.ns_per_step;
-      groups.push_back(kernel.group);
-      const bool known_place =
-          !kernel.source || std::find(suspect.where.begin(), suspect.where.end(), *kernel.source) !=
-                                suspect.where.end();
-      if (!known_place) suspect.where.push_back(*kernel.source);
-    }
-  }
-  return groups;
-}
-
 // All pool reads are one suspect, told by the largest.
 Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<TensorVerdict>& table) {
-  Suspect suspect;
-  suspect.id = "whole-pool-cast";
-  const std::vector<run::GroupId> groups = take_kernels(evidence, suspect);
-  suspect.exposed_ns_per_step = evidence::exposed_ns_per_step(*evidence.run, groups);
+  std::vector<std::size_t> kernels;
+  for (const PoolRead& each : evidence.pool_reads) {
+    kernels.insert(kernels.end(), each.kernels.begin(), each.kernels.end());
+  }
+  Suspect suspect = accuse_kernels(evidence, "whole-pool-cast", kernels);
   suspect.confidence = confidence_of(evidence, read, table);
   suspect.claim = claim_text(evidence, read);
-  set_cost(evidence, {scaled(evidence, groups, 0), {Owner::kCast}}, suspect);
+  set_cost(evidence, {scaled(evidence, groups_of(evidence, kernels), 0), {Owner::kCast}}, suspect);
   suspect.tensor = TensorMatch{"kv_pool", read.shape, {}, read.elements, read.match};
   const Dtype source = evidence.kernels[read.kernels.front()].dtype_in;
   if (source != Dtype::kUnknown) suspect.tensor->dtype = known::dtype_name(source);
@@ -187,7 +161,7 @@ Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<Tenso
     suspect.live_fraction =
         std::min(1.0, static_cast<double>(*active) / static_cast<double>(read.rows));
   }
-  suspect.facts = state_facts(evidence, read);
+  state_facts(evidence, read, suspect.facts);
   suspect.disproved_if =
       "the kernel takes as long with a pool of half the size (--max-total-tokens), or is still "
       "launched with a 16-bit KV pool";
