@@ -70,12 +70,13 @@ std::vector<Row> read_rows(const Csv& csv) {
     row.gpu.memory_gb = csv.number(i, "memory_gb").value_or(0);
     row.gpu.peak_gbps = csv.number(i, "memory_bandwidth_gb_per_s").value_or(0);
     row.gpu.link_gbps = csv.number(i, "link_gb_per_s_per_direction").value_or(0);
+    row.gpu.pcie_gbps = csv.number(i, "pcie_gb_per_s_per_direction").value_or(0);
     row.gpu.half_tflops = csv.number(i, "half_dense_tflops").value_or(0);
     row.gpu.fp8_tflops = csv.number(i, "fp8_dense_tflops").value_or(0);
     row.gpu.fp4_tflops = csv.number(i, "fp4_dense_tflops").value_or(0);
-    const auto unverified = cell_list(csv.cell(i, "unverified"));
-    row.gpu.peak_verified = std::find(unverified.begin(), unverified.end(),
-                                      "memory_bandwidth_gb_per_s") == unverified.end();
+    row.gpu.unverified = cell_list(csv.cell(i, "unverified"));
+    row.gpu.peak_verified = std::find(row.gpu.unverified.begin(), row.gpu.unverified.end(),
+                                      "memory_bandwidth_gb_per_s") == row.gpu.unverified.end();
     row.usable_mib = csv.number(i, "memory_usable_mib").value_or(0);
     row.keys.push_back(words_of(row.gpu.name));
     for (const std::string& alias : cell_list(csv.cell(i, "aliases"))) {

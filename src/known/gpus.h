@@ -20,10 +20,12 @@ struct Gpu {
   double memory_gb = 0;    // nominal
   double peak_gbps = 0;    // memory bandwidth, 1e9 B/s; 0 unknown
   double link_gbps = 0;    // NVLink or xGMI, one direction, 1e9 B/s; 0 = none or unknown
+  double pcie_gbps = 0;    // one direction; 0 unknown
   double half_tflops = 0;  // dense; 0 = none or unknown
   double fp8_tflops = 0;
   double fp4_tflops = 0;
-  bool peak_verified = true;  // false: the bandwidth cell has no cited source
+  bool peak_verified = true;            // false: the bandwidth cell has no cited source
+  std::vector<std::string> unverified;  // columns of the row that no cited source backs
 };
 
 // What a trace says about its device; zero or empty where it says nothing.

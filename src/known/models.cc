@@ -37,6 +37,11 @@ Model from_row(const Csv& csv, std::size_t row) {
   model.first_dense = size("first_k_dense_replace");
   model.index_heads = size("index_n_heads");
   model.index_head_dim = size("index_head_dim");
+  model.index_topk = size("index_topk");
+  model.index_layers = csv.integer(row, "index_layers");
+  model.sliding_window = size("sliding_window");
+  model.sliding_layers = size("sliding_layers");
+  model.tied_embeddings = lower_case(csv.cell(row, "tie_word_embeddings")) == "true";
   model.vocab = size("vocab_size");
   model.attention_layers = csv.integer(row, "attention_layers");
   model.dense_layers = csv.integer(row, "dense_layers");
@@ -44,7 +49,9 @@ Model from_row(const Csv& csv, std::size_t row) {
   const std::string_view type = csv.cell(row, "torch_dtype");
   if (!type.empty()) model.weight_dtype = dtype_from_config(type);
   model.quant_algo = csv.cell(row, "quant_algo");
+  model.quant_group = size("quant_group");
   model.unquantized = cell_list(csv.cell(row, "unquantized"));
+  model.unverified = cell_list(csv.cell(row, "unverified"));
   const Dtype kv = dtype_from_config(csv.cell(row, "kv_cache_quant_algo"));
   if (kv != Dtype::kUnknown) model.kv_dtype = kv;
   return model;
