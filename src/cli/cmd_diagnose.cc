@@ -27,30 +27,6 @@ std::optional<report::Table> table_of(const Command& command) {
   return std::nullopt;
 }
 
-// What flags and files add to the trace. Read first: a wrong name must not cost a long read.
-Result<evidence::Knowledge> gather_knowledge(const Settings& settings) {
-  evidence::Knowledge known;
-  if (!settings.model.empty()) {
-    TRY(known.model, known::load_model(settings.model));
-    std::error_code failed;
-    known.model_source = std::filesystem::exists(settings.model, failed) ? "config" : "table";
-  }
-  if (!settings.server_info.empty()) {
-    TRY(known.deployment, known::load_server_info(settings.server_info));
-  }
-  if (!settings.gpu.empty()) {
-    TRY([[maybe_unused]] const known::Gpu gpu, known::find_gpu(settings.gpu));
-  }
-  known::Deployment& deployment = known.deployment;
-  deployment.tp = settings.tp.value_or(deployment.tp);
-  if (settings.kv_dtype) deployment.kv_dtype = settings.kv_dtype;
-  if (settings.pool_tokens) deployment.pool_tokens = settings.pool_tokens;
-  if (settings.active_tokens) deployment.active_tokens = settings.active_tokens;
-  known.kv_dtype_from_flag = settings.kv_dtype.has_value();
-  known.tpot_ms = settings.tpot_ms;
-  return known;
-}
-
 run::Options building(const Settings& settings, const evidence::Knowledge& known) {
   run::Options options;
   options.steps = settings.steps;
@@ -63,17 +39,19 @@ run::Options building(const Settings& settings, const evidence::Knowledge& known
 // The document to a file or stdout, the text to stdout.
 Outcome deliver(const Settings& settings, Console& console, const report::Answer& answer) {
   const std::optional<report::Table> table = table_of(*settings.command);
+  const bool floor = settings.command->id == CommandId::kFloor && answer.usable();
+  std::string document;
   if (settings.json) {
-    const std::string document = report::render_json(answer, table);
-    if (settings.json_file.empty()) return console.answer(document);
-    const Status written = write_answer_file(settings.json_file, document);
-    if (!written.ok()) return console.fail(written.error());
+    document = floor ? report::render_floor_json(*answer.floor, answer.path)
+                     : report::render_json(answer, table);
   }
-  if (!answer.usable()) return Outcome::kAnswered;
   const report::TextOptions options = console.text_options();
-  return console.answer(table            ? report::render_table(answer, *table, options)
-                        : answer.what_if ? report::render_what_if(answer, options)
-                                         : report::render_text(answer, options));
+  return hand_over(settings, console, document,
+                   !answer.usable() ? std::string()
+                   : floor          ? report::render_floor(*answer.floor, options)
+                   : table          ? report::render_table(answer, *table, options)
+                   : answer.what_if ? report::render_what_if(answer, options)
+                                    : report::render_text(answer, options));
 }
 
 // No verdict: the reason on stderr, and the document if one was asked for.
@@ -152,6 +130,31 @@ Result<Inputs> read_inputs(const Settings& settings, Console& console, report::A
   return error;
 }
 
+// What is asked beyond the verdict. A floor is part of every answer that can have one.
+struct Asked {
+  std::optional<verdict::WhatIfAnswer> what_if;
+  std::optional<evidence::StepFloor> floor;
+};
+
+Status answer_further(const Settings& settings, report::Answer& answer, Asked& asked) {
+  if (settings.command->id == CommandId::kWhatIf) {
+    TRY(asked.what_if,
+        verdict::what_if(*answer.evidence, *answer.verdict,
+                         {settings.remove, settings.scale, settings.graph, settings.no_sync}));
+    answer.what_if = &*asked.what_if;
+  }
+  const bool tp_given = settings.tp.has_value() || !settings.server_info.empty();
+  Result<evidence::StepFloor> floor =
+      evidence::floor_of_run(*answer.evidence, {settings.batch, settings.context, tp_given});
+  if (floor.ok()) {
+    asked.floor = *std::move(floor);
+    answer.floor = &*asked.floor;
+  } else if (settings.command->id == CommandId::kFloor) {
+    return floor.error();
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 Outcome diagnose(const Settings& settings, Console& console) {
@@ -196,15 +199,9 @@ Outcome diagnose(const Settings& settings, Console& console) {
   note_bounds(answer);
   console.stage_done("judge");
 
-  std::optional<verdict::WhatIfAnswer> what_if;
-  if (settings.command->id == CommandId::kWhatIf) {
-    Result<verdict::WhatIfAnswer> retimed = verdict::what_if(
-        evidence, verdict, {settings.remove, settings.scale, settings.graph, settings.no_sync});
-    if (!retimed.ok()) return refuse(settings, console, answer, retimed.error());
-    what_if = *std::move(retimed);
-    answer.what_if = &*what_if;
-  }
-
+  Asked asked;
+  const Status further = answer_further(settings, answer, asked);
+  if (!further.ok()) return refuse(settings, console, answer, further.error());
   const Outcome outcome = deliver(settings, console, answer);
   console.stage_done("render");
   return outcome;

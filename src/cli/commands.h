@@ -9,12 +9,22 @@
 
 namespace culprit::cli {
 
-enum class CommandId : std::uint8_t { kDiagnose, kTable, kWhatIf, kList, kForge, kHelp, kLater };
+enum class CommandId : std::uint8_t {
+  kDiagnose,
+  kTable,
+  kWhatIf,
+  kFloor,
+  kList,
+  kForge,
+  kHelp,
+  kLater
+};
 
 // Which commands a flag applies to.
-inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8;
+inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8, kToFloor = 16;
 inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf;
-inline constexpr unsigned kToAll = kToAnalysis | kToList;
+inline constexpr unsigned kToTraces = kToAnalysis | kToFloor;  // what may read a trace
+inline constexpr unsigned kToAll = kToTraces | kToList;
 
 struct Command {
   CommandId id = CommandId::kLater;

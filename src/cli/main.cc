@@ -73,6 +73,9 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
     case CommandId::kWhatIf:
       std::signal(SIGINT, leave_at_once);
       return diagnose(settings, console);
+    case CommandId::kFloor:
+      std::signal(SIGINT, leave_at_once);
+      return floor(settings, console);
     case CommandId::kList:
       return list(settings, console);
     case CommandId::kForge:

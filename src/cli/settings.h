@@ -30,7 +30,7 @@ struct Settings {
 
   std::string model, server_info, gpu;  // empty: not given
   std::string mapping;                  // a trace that lends to graph kernels, or "none"
-  std::optional<std::int64_t> tp, pool_tokens, active_tokens;
+  std::optional<std::int64_t> tp, ep, attention_dp, pool_tokens, active_tokens, batch, context;
   std::optional<known::Dtype> kv_dtype;
   std::optional<double> tpot_ms;
   std::optional<std::pair<std::int64_t, std::int64_t>> steps;  // inclusive

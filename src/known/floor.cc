@@ -16,8 +16,8 @@ constexpr double kAllReduceLatency = 4e-6;  // seconds; see the header
 constexpr double kIndexScaleBytes = 4;
 
 constexpr std::array<std::string_view, kComponentCount> kNames = {
-    "attention weights", "indexer weights", "dense MLP", "routed experts",
-    "shared experts",    "router",          "embedding", "LM head",
+    "attention weights", "indexer weights", "dense MLP",        "routed experts",
+    "shared experts",    "router",          "embedding",        "LM head",
     "KV cache",          "index cache",     "all-reduce bytes", "all-reduce latency",
 };
 
@@ -100,8 +100,8 @@ class Calculator {
   }
 
   void weights() {
-    const double experts_here = std::ceil(static_cast<double>(model_.experts) /
-                                          static_cast<double>(deployment_.ep));
+    const double experts_here =
+        std::ceil(static_cast<double>(model_.experts) / static_cast<double>(deployment_.ep));
     for (const Tensor& tensor : tensors(model_, deployment_)) {
       const std::optional<Component> component = component_of(tensor.part);
       if (!component || !tensor.is_weight) continue;
@@ -109,7 +109,8 @@ class Calculator {
       const double times = static_cast<double>(tensor.per_rank);
       if (!tensor.view) floor_.held_bytes += bytes * times;
       if (tensor.view && *component != Component::kEmbedding) continue;
-      if (tensor.dtype == Dtype::kUnknown) unknown_types_ += (unknown_types_.empty() ? "" : ", ") + tensor.name;
+      if (tensor.dtype == Dtype::kUnknown)
+        unknown_types_ += (unknown_types_.empty() ? "" : ", ") + tensor.name;
       const bool scale = tensor.name.ends_with("_scale");
       const double elements = scale ? 0 : static_cast<double>(tensor.elements);
       const double peak = peak_flops(gpu_, tensor.dtype);
@@ -150,13 +151,13 @@ class Calculator {
     part(Component::kDenseMlp).how = fmt::format("{} layers", model_.dense_count());
     part(Component::kSharedExperts).how = fmt::format("{} layers", model_.moe_count());
     part(Component::kRouter).how = fmt::format("{} layers, replicated", model_.moe_count());
-    part(Component::kEmbedding).how = fmt::format("{} rows", text::number(tokens_));
-    part(Component::kLmHead).how = fmt::format("{} tokens of the vocabulary", model_.vocab);
+    part(Component::kEmbedding).how = fmt::format("{} rows", text::count(std::llround(tokens_)));
+    part(Component::kLmHead).how = fmt::format("{} words", text::count(model_.vocab));
   }
 
   void cache() {
-    const double row = static_cast<double>(kv_row_elements(model_, deployment_)) *
-                       (model_.is_mla() ? 1 : 2);
+    const double row =
+        static_cast<double>(kv_row_elements(model_, deployment_)) * (model_.is_mla() ? 1 : 2);
     if (!context_ || row <= 0) return;
     const double full = static_cast<double>(*context_);
     const double seen =
@@ -174,18 +175,16 @@ class Calculator {
               2 * attention_tokens_ * full *
                   static_cast<double>(model_.index_heads * model_.index_head_dim),
               peak_flops(gpu_, Dtype::kFp8E4m3), static_cast<double>(model_.index_count()));
-    part(Component::kIndexCache).how =
-        fmt::format("{} tokens, {} bytes each, {} layers", text::number(full), index_row,
-                    model_.index_count());
+    part(Component::kIndexCache).how = fmt::format(
+        "{} tokens, {} bytes each, {} layers", text::number(full), index_row, model_.index_count());
   }
 
   void read_cache(double row, double read, std::int64_t layers) {
     if (layers <= 0) return;
     const std::int64_t ranks = std::max<std::int64_t>(1, deployment_.tp / deployment_.attention_dp);
     const double heads = std::ceil(static_cast<double>(model_.heads) / static_cast<double>(ranks));
-    const double per_token =
-        model_.is_mla() ? 2 * (row + static_cast<double>(model_.kv_lora_rank))
-                        : 4 * static_cast<double>(model_.head_dim);
+    const double per_token = model_.is_mla() ? 2 * (row + static_cast<double>(model_.kv_lora_rank))
+                                             : 4 * static_cast<double>(model_.head_dim);
     operation(Component::kKvCache, attention_tokens_ * read * cache_bytes(row, floor_.kv_dtype),
               attention_tokens_ * read * heads * per_token, peak_flops(gpu_, floor_.kv_dtype),
               static_cast<double>(layers));
@@ -201,8 +200,8 @@ class Calculator {
                                 : 2.0 * static_cast<double>(model_.layers) + 1;
     double bytes = 0, hops = 1;
     if (spread) {
-      const double copies = std::min(ranks - 1, static_cast<double>(std::max<std::int64_t>(
-                                                    1, model_.experts_per_token)));
+      const double copies = std::min(
+          ranks - 1, static_cast<double>(std::max<std::int64_t>(1, model_.experts_per_token)));
       bytes = attention_tokens_ * copies * row;
     } else {
       const double one_shot = (ranks - 1) * tokens_ * row;
@@ -214,18 +213,19 @@ class Calculator {
     FloorPart& moved = part(Component::kCommBytes);
     moved.bytes = calls * bytes;
     moved.bound = FloorBound::kLink;
-    moved.how = fmt::format("{} {}, {} in each, {} {} GB/s", text::number(calls),
-                            spread            ? "exchanges of tokens"
-                            : hops > 1        ? "two-shot all-reduces"
-                                              : "one-shot all-reduces",
-                            text::bytes(std::llround(bytes)), gpu_.link_gbps > 0 ? "link" : "PCIe",
-                            text::number(link / kGiga));
+    moved.how = fmt::format("{} {}, {} each over {} GB/s of {}", text::number(calls),
+                            spread     ? "exchanges"
+                            : hops > 1 ? "two-shot"
+                                       : "one-shot",
+                            text::bytes(std::llround(bytes)), text::number(link / kGiga),
+                            gpu_.link_gbps > 0 ? "link" : "PCIe");
     if (link > 0) seconds_[static_cast<std::size_t>(Component::kCommBytes)] = calls * bytes / link;
     FloorPart& latency = part(Component::kCommLatency);
     latency.bound = FloorBound::kLatency;
     latency.how = fmt::format("{} x {} us", text::number(calls * hops), kAllReduceLatency * 1e6);
     seconds_[static_cast<std::size_t>(Component::kCommLatency)] = calls * hops * kAllReduceLatency;
-    if (link <= 0) note("the table has no link bandwidth for this GPU: bytes between GPUs cost nothing here");
+    if (link <= 0)
+      note("the table has no link bandwidth for this GPU: bytes between GPUs cost nothing here");
   }
 
   void finish() {
@@ -258,20 +258,22 @@ class Calculator {
       note("no context given: the KV cache is not counted (--context N tokens per request)");
     }
     if (model_.attention_unknown()) {
-      note("this model's attention is of a design that is not known: its K and V weights and its "
-           "cache are not counted");
+      note(
+          "this model's attention is of a design that is not known: its K and V weights and its "
+          "cache are not counted");
     }
     const std::int64_t mlp = model_.moe_count() + model_.dense_count();
     const std::int64_t blocks = mlp < model_.layers ? mlp : 0;
     const std::int64_t others = model_.layers - model_.attention_count() - blocks;
     if (others > 0) {
-      note(fmt::format("{} layers of linear attention or state space: their weights are not counted",
-                       others));
+      note(fmt::format(
+          "{} layers of linear attention or state space: their weights are not counted", others));
     }
     if (!unknown_types_.empty()) {
       note(fmt::format("element type not known, not counted: {}", unknown_types_));
     }
-    if (gpu_.half_tflops <= 0) note("the table has no arithmetic peak for this GPU: only bytes count");
+    if (gpu_.half_tflops <= 0)
+      note("the table has no arithmetic peak for this GPU: only bytes count");
     if (!deployment_.kv_dtype && !model_.kv_dtype && context_) {
       note(fmt::format("KV cache taken as {}, the model's own type (--kv-dtype)",
                        dtype_name(floor_.kv_dtype)));
@@ -280,9 +282,9 @@ class Calculator {
     if (gpu_.memory_gb > 0 && held > gpu_.memory_gb * 1024 * 1024 * 1024) {
       note(fmt::format("does not fit: {} of weights{} on a GPU of {} GB",
                        text::bytes(std::llround(floor_.held_bytes)),
-                       floor_.pool_bytes ? " and " + text::bytes(std::llround(*floor_.pool_bytes)) +
-                                               " of KV pool"
-                                         : "",
+                       floor_.pool_bytes
+                           ? " and " + text::bytes(std::llround(*floor_.pool_bytes)) + " of KV pool"
+                           : "",
                        text::number(gpu_.memory_gb)));
     }
     unverified();
@@ -363,9 +365,9 @@ Status check_deployment(const Model& model, const Deployment& deployment) {
                   fmt::format("--tp counts all GPUs; one of {}", divisors(tp)));
   }
   if (model.experts % ep != 0) {
-    return misfit(fmt::format("{} GPUs cannot share the {} experts of {}", ep, model.experts,
-                              model.name),
-                  fmt::format("--ep: one of {}", divisors(model.experts)));
+    return misfit(
+        fmt::format("{} GPUs cannot share the {} experts of {}", ep, model.experts, model.name),
+        fmt::format("--ep: one of {}", divisors(model.experts)));
   }
   return Ok{};
 }

@@ -72,11 +72,11 @@ struct FloorCase {
 };
 
 struct Floor {
-  std::vector<FloorPart> parts;  // in the order of Component; none that is empty
-  Nanos step = 0;                // sum of the parts
-  double weight_bytes = 0;       // read by one GPU in a step, without embedding rows
-  double weight_bytes_once = 0;  // the same with the whole model on one GPU: nothing replicated
-  double held_bytes = 0;         // weights in the memory of one GPU
+  std::vector<FloorPart> parts;      // in the order of Component; none that is empty
+  Nanos step = 0;                    // sum of the parts
+  double weight_bytes = 0;           // read by one GPU in a step, without embedding rows
+  double weight_bytes_once = 0;      // the same with the whole model on one GPU: nothing replicated
+  double held_bytes = 0;             // weights in the memory of one GPU
   std::optional<double> pool_bytes;  // of the KV pool, where its size is known
   Dtype kv_dtype = Dtype::kUnknown;
   std::vector<std::string> notes;  // what the figures leave out or rest on, a sentence each

@@ -59,7 +59,8 @@ TEST(Floor, DeepSeekV3AtTp8ReadsThePublishedBytes) {
 
 // 9.19 GB at 1,792 GB/s are 5.13 ms, at 7,700 GB/s 1.19 ms; the all-reduces come on top.
 TEST(Floor, TimesAreBytesOverBandwidthAtBatchOne) {
-  for (const auto& [gpu, ms] : {std::pair{"RTX PRO 6000 Blackwell Server", 5.13}, {"B200", 1.194}}) {
+  for (const auto& [gpu, ms] :
+       {std::pair{"RTX PRO 6000 Blackwell Server", 5.13}, {"B200", 1.194}}) {
     const auto floor = floor_of(case_of("nvidia/GLM-5-NVFP4", gpu, 8));
     Nanos weights = 0, all = 0;
     for (const FloorPart& part : floor->parts) {
