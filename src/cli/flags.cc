@@ -118,6 +118,17 @@ constexpr Flag kFlags[] = {
      "the names.",
      "a name of `culprit list gpus`", kToTraces,
      [](Settings& s, std::string_view v) { return set_text(s.gpu, v); }},
+    {"gpu-table", "", kValue, "FILE|none", "GPUs of your own, on top of the built-in table",
+     "CSV in the columns of src/known/gpus.csv, of which only `name` must be there; a name that is "
+     "built in is replaced. Without the flag $XDG_CONFIG_HOME/culprit/gpus.csv (else "
+     "~/.config/culprit/gpus.csv) is read where it is there; none reads neither.",
+     "a CSV file, or none", kToAll,
+     [](Settings& s, std::string_view v) { return set_text(s.gpu_table, v); }},
+    {"model-table", "", kValue, "FILE|none", "models of your own, on top of the built-in table",
+     "CSV in the columns of src/known/models.csv; model, hidden_size, num_hidden_layers and "
+     "num_attention_heads must be there. Else models.csv beside the gpus.csv of --gpu-table.",
+     "a CSV file, or none", kToAll,
+     [](Settings& s, std::string_view v) { return set_text(s.model_table, v); }},
     {"tp", "", kValue, "N", "tensor-parallel size of the run",
      "Divides the model's tensors over ranks. Server info and config say it too; this beats them.",
      "a whole number, 1 or more", kToTraces,

@@ -15,6 +15,8 @@ Outcome floor(const Settings& settings, Console& console);
 // list {suspects,gpus,models,formats,notes}
 Outcome list(const Settings& settings, Console& console);
 
+// Puts the user's tables of GPUs and models on top of the built-in ones.
+Status add_tables(const Settings& settings);
 // What flags and files add to a trace; a wrong name is an error before anything is read.
 Result<known::Deployment> gather_deployment(const Settings& settings);
 Result<evidence::Knowledge> gather_knowledge(const Settings& settings);

@@ -19,7 +19,8 @@ struct Rule {
   std::string_view together;
 };
 
-constexpr std::string_view kAlike = "the same kernels compute them, and no name tells whose weights";
+constexpr std::string_view kAlike =
+    "the same kernels compute them, and no name tells whose weights";
 
 // Every owner and every component is in one rule.
 std::vector<Rule> rules(bool experts_apart) {
@@ -62,7 +63,8 @@ std::vector<Rule> rules(bool experts_apart) {
 Nanos measured(const std::vector<BudgetRow>& budget, const std::vector<Owner>& owners) {
   Nanos total = 0;
   for (const BudgetRow& row : budget) {
-    if (std::find(owners.begin(), owners.end(), row.owner) != owners.end()) total += row.ns_per_step;
+    if (std::find(owners.begin(), owners.end(), row.owner) != owners.end())
+      total += row.ns_per_step;
   }
   return total;
 }
@@ -117,10 +119,10 @@ Result<StepFloor> floor_of_run(const Evidence& evidence, const FloorWishes& wish
   if (!wishes.batch && (!evidence.steps.tokens || *evidence.steps.tokens <= 0 || !decodes)) {
     return unknown("the trace does not tell how many tokens a decode step works on", "--batch N");
   }
-  deployment.batch =
-      wishes.batch ? wishes.batch
-                   : std::optional(*evidence.steps.tokens *
-                                   std::max<std::int64_t>(1, deployment.attention_dp));
+  deployment.batch = wishes.batch
+                         ? wishes.batch
+                         : std::optional(*evidence.steps.tokens *
+                                         std::max<std::int64_t>(1, deployment.attention_dp));
   out.given.context = wishes.context;
   if (!out.given.context && deployment.active_tokens) {
     out.given.context = std::max<std::int64_t>(1, *deployment.active_tokens / *deployment.batch);

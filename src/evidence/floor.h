@@ -17,8 +17,8 @@ struct Distance {
   std::string name;  // "matrix products"
   std::vector<known::Component> components;
   std::vector<known::Owner> owners;  // with time, largest first
-  Nanos floor = 0, measured = 0;  // per step
-  std::string together;  // why its components cannot be told apart; empty: there is one
+  Nanos floor = 0, measured = 0;     // per step
+  std::string together;              // why its components cannot be told apart; empty: there is one
 };
 
 struct StepFloor {

@@ -291,6 +291,8 @@ class Calculator {
   }
 
   void unverified() {
+    if (!gpu_.table.empty()) note(fmt::format("peaks of {} from {}", gpu_.name, gpu_.table));
+    if (!model_.table.empty()) note(fmt::format("{} from {}", model_.name, model_.table));
     std::string cells;
     for (const std::string& column : gpu_.unverified) {
       const bool link = column == (gpu_.link_gbps > 0 ? "link_gb_per_s_per_direction"

@@ -40,6 +40,7 @@ struct Model {
   std::int64_t quant_group = 0;          // weights under one scale; 0: the algorithm's usual
   std::vector<std::string> unquantized;  // module globs that stay in weight_dtype
   std::vector<std::string> unverified;   // columns of its row that no cited source backs
+  std::string table;                     // the user's file its row is in; empty: built in, or none
   std::optional<Dtype> kv_dtype;         // only if a file states it (kv_cache_quant_algo)
 
   bool is_mla() const { return kv_lora_rank > 0; }
@@ -125,6 +126,9 @@ std::vector<Tensor> tensors(const Model&, const Deployment&);
 // Length of one KV row in elements (MLA: kv_lora_rank + qk_rope_head_dim; GQA: per-rank kv heads x
 // head_dim); 0 unknown.
 std::int64_t kv_row_elements(const Model&, const Deployment&);
+const std::vector<Model>& models();  // rows of models.csv, a user's on top
 std::vector<std::string> model_names();
+// Rows of a user's table, in the columns of models.csv; as add_gpu_table.
+Status add_model_table(std::string_view text, std::string_view path);
 
 }  // namespace culprit::known

@@ -82,12 +82,10 @@ std::string owner_names(const std::vector<known::Owner>& owners, std::size_t at_
 Grid distance_grid(const StepFloor& answer) {
   constexpr std::size_t kOwners = 2;
   Grid grid;
-  grid.columns = {{"part of the step", "", CellKind::kText},
-                  {"floor", "", CellKind::kTime, true},
-                  {"measured", "", CellKind::kTime, true},
-                  {"above it", "", CellKind::kTime, true},
-                  {"times", "", CellKind::kNumber},
-                  {"in the budget", "", CellKind::kText}};
+  grid.columns = {
+      {"part of the step", "", CellKind::kText}, {"floor", "", CellKind::kTime, true},
+      {"measured", "", CellKind::kTime, true},   {"above it", "", CellKind::kTime, true},
+      {"times", "", CellKind::kNumber},          {"in the budget", "", CellKind::kText}};
   grid.total_label = "step";
   for (const evidence::Distance& row : answer.distance) {
     const bool both = row.floor > 0 && row.measured > 0;
@@ -103,7 +101,9 @@ Grid distance_grid(const StepFloor& answer) {
 std::string component_names(const evidence::Distance& row) {
   std::string out;
   for (std::size_t i = 0; i < row.components.size(); ++i) {
-    out += (i == 0 ? "" : i + 1 == row.components.size() ? " and " : ", ") +
+    out += (i == 0                           ? ""
+            : i + 1 == row.components.size() ? " and "
+                                             : ", ") +
            std::string(known::component_name(row.components[i]));
   }
   return out;
@@ -125,11 +125,11 @@ void add_memory(Page& page, const StepFloor& answer) {
   const known::Floor& floor = answer.floor;
   const auto size = [](double bytes) { return text::bytes(std::llround(bytes)); };
   page.blank();
-  page.paragraph(fmt::format("weights read per step: {} on each GPU, {} over all weights once; {} "
-                             "held on each GPU",
-                             size(floor.weight_bytes), size(floor.weight_bytes_once),
-                             size(floor.held_bytes)),
-                 0, 2);
+  page.paragraph(
+      fmt::format("weights read per step: {} on each GPU, {} over all weights once; {} "
+                  "held on each GPU",
+                  size(floor.weight_bytes), size(floor.weight_bytes_once), size(floor.held_bytes)),
+      0, 2);
   if (!floor.pool_bytes) return;
   const Nanos whole = std::llround(*floor.pool_bytes / answer.given.gpu.peak_gbps);
   page.paragraph(fmt::format("KV pool: {} on each GPU; a step that reads all of it pays {} more",

@@ -131,7 +131,8 @@ std::string render_floor_json(const evidence::StepFloor& answer, std::string_vie
   w.end();
   w.end();
   write_gpu(w, answer.given.gpu);
-  w.integer("measured_step_ns", answer.measured > 0 ? std::optional(answer.measured) : std::nullopt);
+  w.integer("measured_step_ns",
+            answer.measured > 0 ? std::optional(answer.measured) : std::nullopt);
   write_floor(w, &answer);
   write_memory(w, answer.floor);
   w.end();

@@ -64,7 +64,8 @@ std::string device_text(const Answer& answer) {
   if (peak.gbps > 0) {
     out += fmt::format(", peak {} GB/s", text::number(peak.gbps));
     const std::string doubt = peak.verified ? "" : "unverified";
-    const std::string source = peak.source == "table" ? "" : peak.source;
+    const bool own = answer.run->gpu && !answer.run->gpu->gpu.table.empty();
+    const std::string source = peak.source != "table" ? peak.source : own ? "your table" : "";
     if (!doubt.empty() || !source.empty())
       out += fmt::format(" ({}{}{})", source, source.empty() || doubt.empty() ? "" : ", ", doubt);
   }
