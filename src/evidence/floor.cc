@@ -73,6 +73,31 @@ Error unknown(std::string what, std::string hint) {
   return Error{Error::Code::kUsage, std::move(what), "", std::move(hint)};
 }
 
+// A floor that the run undercuts is no floor of this run.
+void hold_against_run(StepFloor& out) {
+  constexpr double kRounding = 0.97;  // a trace's clock, and caches that keep a little
+  for (const Distance& row : out.distance) {
+    Nanos least = 0;  // experts may be hit less evenly than the floor takes it
+    for (const known::FloorPart& part : out.floor.parts) {
+      if (std::count(row.components.begin(), row.components.end(), part.component) > 0)
+        least += part.least;
+    }
+    const bool faster = row.measured > 0 &&
+                        static_cast<double>(row.measured) < kRounding * static_cast<double>(least);
+    const bool foreign = out.given.model.experts == 0 &&
+                         std::count(row.owners.begin(), row.owners.end(), Owner::kMoeGemm) > 0;
+    if (!faster && !foreign) continue;
+    out.contradicted = true;
+    out.floor.notes.insert(
+        out.floor.notes.begin(),
+        fmt::format(
+            "{}: {}; the model, batch, context, types or number of GPUs given are not those "
+            "of this run",
+            row.name,
+            faster ? "measured below the floor" : "the run has expert kernels, the model none"));
+  }
+}
+
 }  // namespace
 
 std::vector<Distance> distances(const known::Floor& floor, const std::vector<BudgetRow>& budget) {
@@ -130,6 +155,7 @@ Result<StepFloor> floor_of_run(const Evidence& evidence, const FloorWishes& wish
   TRY(out.floor, known::floor_of(out.given));
   out.distance = distances(out.floor, evidence.budget);
   out.measured = evidence.steps.mean;
+  hold_against_run(out);
   return out;
 }
 

@@ -26,6 +26,9 @@ struct StepFloor {
   known::Floor floor;
   std::vector<Distance> distance;  // empty without a trace; its measured times add up to the step
   Nanos measured = 0;              // mean step; 0 without a trace
+  // The run is faster than its floor somewhere, or has kernels that the model cannot have: model,
+  // batch, context or number of GPUs are not the run's. A note says where.
+  bool contradicted = false;
 };
 
 // What flags say beyond a Knowledge; empty: the trace's own.

@@ -52,6 +52,12 @@ double peak_flops(const Gpu& gpu, Dtype dtype) {
   return kTera * gpu.half_tflops;
 }
 
+// Models of any size come from files; what no integer holds is cut off there.
+Nanos whole(double x) {
+  constexpr double kMost = 1e17;
+  return std::llround(std::clamp(x, 0.0, kMost));
+}
+
 // Bytes of `elements` cached values. NVFP4: one scale byte per 16.
 double cache_bytes(double elements, Dtype dtype) {
   constexpr double kNvfp4 = 9.0 / 16;
@@ -140,6 +146,14 @@ class Calculator {
     return experts_here * (1 - std::pow(1 - share, tokens_));
   }
 
+  // With experts spread over GPUs, all may be on another one.
+  Nanos least_of_experts(Nanos expected) const {
+    if (deployment_.ep > 1) return 0;
+    const double all = hit(static_cast<double>(model_.experts));
+    const double least = static_cast<double>(model_.experts_per_token);
+    return all <= least ? expected : whole(static_cast<double>(expected) * least / all);
+  }
+
   void describe_weights(double experts_here) {
     if (model_.experts > 0) {
       part(Component::kExperts).how =
@@ -217,7 +231,7 @@ class Calculator {
                             spread     ? "exchanges"
                             : hops > 1 ? "two-shot"
                                        : "one-shot",
-                            text::bytes(std::llround(bytes)), text::number(link / kGiga),
+                            text::bytes(whole(bytes)), text::number(link / kGiga),
                             gpu_.link_gbps > 0 ? "link" : "PCIe");
     if (link > 0) seconds_[static_cast<std::size_t>(Component::kCommBytes)] = calls * bytes / link;
     FloorPart& latency = part(Component::kCommLatency);
@@ -232,7 +246,8 @@ class Calculator {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       FloorPart& part = parts_[i];
       if (part.bytes <= 0 && seconds_[i] <= 0) continue;
-      part.ns = std::llround(seconds_[i] * kNsPerSecond);
+      part.ns = whole(seconds_[i] * kNsPerSecond);
+      part.least = part.component == Component::kExperts ? least_of_experts(part.ns) : part.ns;
       if (compute_[i] > seconds_[i] / 2) part.bound = FloorBound::kCompute;
       floor_.step += part.ns;
       if (is_weights(part.component) && part.component != Component::kEmbedding) {
@@ -257,6 +272,13 @@ class Calculator {
     if (!context_) {
       note("no context given: the KV cache is not counted (--context N tokens per request)");
     }
+    for (const FloorPart& part : floor_.parts) {
+      if (part.least == part.ns) continue;
+      note(fmt::format(
+          "routing taken as even: {}; tokens that are alike hit fewer, and take {} less at "
+          "the most",
+          part.how, text::duration(part.ns - part.least, false)));
+    }
     if (model_.attention_unknown()) {
       note(
           "this model's attention is of a design that is not known: its K and V weights and its "
@@ -280,12 +302,10 @@ class Calculator {
     }
     const double held = floor_.held_bytes + floor_.pool_bytes.value_or(0);
     if (gpu_.memory_gb > 0 && held > gpu_.memory_gb * 1024 * 1024 * 1024) {
-      note(fmt::format("does not fit: {} of weights{} on a GPU of {} GB",
-                       text::bytes(std::llround(floor_.held_bytes)),
-                       floor_.pool_bytes
-                           ? " and " + text::bytes(std::llround(*floor_.pool_bytes)) + " of KV pool"
-                           : "",
-                       text::number(gpu_.memory_gb)));
+      note(fmt::format(
+          "does not fit: {} of weights{} on a GPU of {} GB", text::bytes(whole(floor_.held_bytes)),
+          floor_.pool_bytes ? " and " + text::bytes(whole(*floor_.pool_bytes)) + " of KV pool" : "",
+          text::number(gpu_.memory_gb)));
     }
     unverified();
   }
@@ -375,8 +395,17 @@ Status check_deployment(const Model& model, const Deployment& deployment) {
 }
 
 Result<Floor> floor_of(const FloorCase& given) {
+  constexpr std::int64_t kMostTokens = 1'000'000, kMostContext = 100'000'000;
   const Status fits = check_deployment(given.model, given.deployment);
   if (!fits.ok()) return fits.error();
+  const std::int64_t batch = given.deployment.batch.value_or(1);
+  const std::int64_t context = given.context.value_or(1);
+  if (batch < 1 || batch > kMostTokens || context < 1 || context > kMostContext) {
+    return misfit(fmt::format("a step of {} tokens with {} of context each is none that a GPU runs",
+                              text::count(batch), text::count(context)),
+                  fmt::format("--batch up to {}, --context up to {}", text::count(kMostTokens),
+                              text::count(kMostContext)));
+  }
   if (given.gpu.peak_gbps <= 0) {
     return misfit(fmt::format("the table has no memory bandwidth for {}", given.gpu.name),
                   "add a row for it to a table of your own: --gpu-table FILE");

@@ -5,7 +5,8 @@
 // arithmetic peak of its type); operations follow one another. Counted per GPU and step:
 //   weights       each tensor of tensors() that a step reads, once; the experts that are hit; of the
 //                 embedding one row per token. FP4 with its scales (9/16 byte a weight).
-//   experts hit   E (1 - (1 - k/E)^T) of E for T tokens: routing without a preference
+//   experts hit   E (1 - (1 - k/E)^T) of E for T tokens: routing without a preference. An
+//                 expectation, not a bound: tokens that are alike hit fewer, k at the least.
 //   attention     MLA: 2 T n (row + rank) s operations; grouped heads: 4 T n d s. Reads s rows of the
 //                 cache per request and layer, at most index_topk with a sparse indexer or the window
 //                 of a sliding layer; MLA's cache is held, and read, whole by every GPU.
@@ -58,6 +59,7 @@ std::string_view bound_name(FloorBound);
 struct FloorPart {
   Component component = Component::kAttention;
   Nanos ns = 0;
+  Nanos least = 0;   // were all tokens to go to the same experts; of the other components: ns
   double bytes = 0;  // read from memory, or received over the link; of one GPU
   double flops = 0;  // multiply and add count two
   FloorBound bound = FloorBound::kMemory;

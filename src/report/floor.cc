@@ -123,7 +123,7 @@ void add_distance(Page& page, const StepFloor& answer) {
 
 void add_memory(Page& page, const StepFloor& answer) {
   const known::Floor& floor = answer.floor;
-  const auto size = [](double bytes) { return text::bytes(std::llround(bytes)); };
+  const auto size = [](double bytes) { return text::bytes(std::llround(std::min(bytes, 1e18))); };
   page.blank();
   page.paragraph(
       fmt::format("weights read per step: {} on each GPU, {} over all weights once; {} "
@@ -131,7 +131,7 @@ void add_memory(Page& page, const StepFloor& answer) {
                   size(floor.weight_bytes), size(floor.weight_bytes_once), size(floor.held_bytes)),
       0, 2);
   if (!floor.pool_bytes) return;
-  const Nanos whole = std::llround(*floor.pool_bytes / answer.given.gpu.peak_gbps);
+  const Nanos whole = std::llround(std::min(1e17, *floor.pool_bytes / answer.given.gpu.peak_gbps));
   page.paragraph(fmt::format("KV pool: {} on each GPU; a step that reads all of it pays {} more",
                              size(*floor.pool_bytes), page.duration(whole)),
                  0, 2);

@@ -2,6 +2,7 @@
 // docs/schema/floor.schema.json.
 #include "report/json_floor.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/version.h"
@@ -13,7 +14,12 @@ namespace {
 constexpr auto kBlock = JsonLayout::kBlock;
 constexpr auto kLine = JsonLayout::kLine;
 constexpr int kSchemaVersion = 1;
-constexpr int kDigits = 9;
+
+// A config may be of any size; what no integer holds is cut off.
+std::int64_t whole(double x) {
+  constexpr double kMost = 9e18;
+  return std::llround(std::clamp(x, 0.0, kMost));
+}
 
 std::optional<double> known_or_null(double value) {
   return value > 0 ? std::optional(value) : std::nullopt;
@@ -26,8 +32,8 @@ void write_parts(JsonWriter& w, const evidence::StepFloor* floor) {
     w.begin_object({}, kLine);
     w.text("component", known::component_name(part.component));
     w.integer("ns", part.ns);
-    w.integer("bytes", std::llround(part.bytes));
-    w.integer("flops", std::llround(part.flops));
+    w.integer("bytes", whole(part.bytes));
+    w.integer("flops", whole(part.flops));
     w.text("bound", known::bound_name(part.bound));
     w.text_or_null("how", part.how);
     w.end();
@@ -87,13 +93,13 @@ void write_gpu(JsonWriter& w, const known::Gpu& gpu) {
 }
 
 void write_memory(JsonWriter& w, const known::Floor& floor) {
-  const auto whole = [](double bytes) { return std::optional<std::int64_t>(std::llround(bytes)); };
   w.begin_object("weights", kLine);
   w.integer("read_bytes_per_gpu", whole(floor.weight_bytes));
   w.integer("read_bytes_once", whole(floor.weight_bytes_once));
   w.integer("held_bytes_per_gpu", whole(floor.held_bytes));
   w.end();
-  w.integer("pool_bytes_per_gpu", floor.pool_bytes ? whole(*floor.pool_bytes) : std::nullopt);
+  w.integer("pool_bytes_per_gpu",
+            floor.pool_bytes ? std::optional(whole(*floor.pool_bytes)) : std::nullopt);
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ void add_head(Page& page, const Answer& answer) {
   add_rank_of_answer(page, answer);
   page.paragraph(steps_text(page, answer), 0, 2);
   page.paragraph(device_text(answer), 0, 2);
-  if (answer.floor != nullptr) {
+  if (answer.floor != nullptr && !answer.floor->contradicted) {
     page.paragraph(fmt::format("hardware floor {} per step; `culprit floor` tells it by component",
                                page.duration(answer.floor->floor.step)),
                    0, 2);

@@ -58,6 +58,20 @@ TEST(Floor, DeepSeekV3AtTp8ReadsThePublishedBytes) {
 }
 
 // 9.19 GB at 1,792 GB/s are 5.13 ms, at 7,700 GB/s 1.19 ms; the all-reduces come on top.
+// Even routing is an expectation: at the least a batch hits the experts of one token.
+TEST(Floor, AlikeTokensHitAsFewExpertsAsOne) {
+  FloorCase given = case_of("zai-org/GLM-5", "B200", 8);
+  const Nanos one = find(*floor_of(given), Component::kExperts)->ns;
+  given.deployment.batch = 32;
+  const auto floor = floor_of(given);
+  const FloorPart* experts = find(*floor, Component::kExperts);
+  EXPECT_NEAR(static_cast<double>(experts->least), static_cast<double>(one), 2);
+  EXPECT_GT(experts->ns, 20 * one);
+  EXPECT_EQ(find(*floor, Component::kAttention)->least, find(*floor, Component::kAttention)->ns);
+  given.deployment.ep = 8;  // all on another GPU
+  EXPECT_EQ(find(*floor_of(given), Component::kExperts)->least, 0);
+}
+
 TEST(Floor, TimesAreBytesOverBandwidthAtBatchOne) {
   for (const auto& [gpu, ms] :
        {std::pair{"RTX PRO 6000 Blackwell Server", 5.13}, {"B200", 1.194}}) {

@@ -14,7 +14,8 @@ namespace {
 
 Model from_config(const std::string& text) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  const auto folder = std::filesystem::path(testing::TempDir()) / ("culprit-" + std::string(test->name()));
+  const auto folder =
+      std::filesystem::path(testing::TempDir()) / ("culprit-" + std::string(test->name()));
   std::filesystem::create_directories(folder);
   const auto path = folder / "config.json";
   std::ofstream(path) << text;
@@ -36,7 +37,8 @@ double parameters(const Model& model) {
   return total;
 }
 
-std::map<std::string, Tensor> on_one_rank(const Model& model, std::int64_t tp, std::int64_t ep = 1) {
+std::map<std::string, Tensor> on_one_rank(const Model& model, std::int64_t tp,
+                                          std::int64_t ep = 1) {
   Deployment deployment;
   deployment.tp = tp;
   deployment.ep = ep;
@@ -137,7 +139,8 @@ TEST(Families, SparseStepsAndDenseLayersOfQwen) {
   const Model every_third = from_config(head + R"("decoder_sparse_step": 3})");
   EXPECT_EQ(every_third.moe_count(), 3);
   EXPECT_EQ(every_third.dense_count(), 6);
-  const Model two_dense = from_config(head + R"("decoder_sparse_step": 1, "mlp_only_layers": [0, 8]})");
+  const Model two_dense =
+      from_config(head + R"("decoder_sparse_step": 1, "mlp_only_layers": [0, 8]})");
   EXPECT_EQ(two_dense.moe_count(), 7);
   EXPECT_EQ(two_dense.dense_count(), 2);
 }
@@ -163,7 +166,8 @@ TEST(Families, GptOssSeesAWindowInEverySecondLayer) {
       "num_local_experts": 128, "experts_per_token": 4, "sliding_window": 128, "vocab_size": 201088, "quantization_config":
       {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]})";
   const Model model = from_config(
-      head + R"(, "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]})");
+      head +
+      R"(, "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]})");
   EXPECT_EQ(model.sliding_layers, 2);
   EXPECT_EQ(from_config(head + "}").sliding_layers, 2);
   EXPECT_EQ(model.experts_per_token, 4);
@@ -229,13 +233,16 @@ TEST(Families, ExpertParallelRanksOfMiniMaxHoldWholeExperts) {
 }
 
 TEST(Tables, OwnRowsComeOnTopAndWrongOnesNameTheirLine) {
-  ASSERT_TRUE(add_model_table("model,hidden_size,num_hidden_layers,num_attention_heads,intermediate_size,vocab_size\n"
-                              "me/Own,1024,4,8,4096,32000\n",
-                              "own.csv")
-                  .ok());
+  ASSERT_TRUE(
+      add_model_table(
+          "model,hidden_size,num_hidden_layers,num_attention_heads,intermediate_size,vocab_size\n"
+          "me/Own,1024,4,8,4096,32000\n",
+          "own.csv")
+          .ok());
   EXPECT_EQ(load_model("me/own")->table, "own.csv");
   EXPECT_EQ(load_model("Own")->layers, 4);
-  const Status wrong = add_model_table("model,hidden_size,num_hidden_layers,num_attention_heads\n\nme/X,10,two,1\n", "own.csv");
+  const Status wrong = add_model_table(
+      "model,hidden_size,num_hidden_layers,num_attention_heads\n\nme/X,10,two,1\n", "own.csv");
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().where, "own.csv:3");
   EXPECT_FALSE(load_model("me/X").ok());
