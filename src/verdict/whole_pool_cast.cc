@@ -99,7 +99,7 @@ std::string claim_text(const Evidence& evidence, const PoolRead& read) {
                                                : "KV pool";
   const std::string where = read.layers > 0
                                 ? fmt::format("in each of {} layers", read.layers)
-                                : fmt::format("{} times a step", text::number(read.calls_per_step));
+                                : fmt::format("{} times a step", text::amount(read.calls_per_step));
   return fmt::format(
       "The whole {} ({}{}) is converted {} {}, every step, however little of it is in use{}", which,
       pool, read.tensors > 1 ? " each" : "", conversion_text(kernel), where,
@@ -147,6 +147,7 @@ std::vector<std::string> alternatives(const Evidence& evidence, const PoolRead& 
 Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<TensorVerdict>& table) {
   std::vector<std::size_t> kernels;
   for (const PoolRead& each : evidence.pool_reads) {
+    if (each.copies) continue;
     kernels.insert(kernels.end(), each.kernels.begin(), each.kernels.end());
   }
   Suspect suspect = accuse_kernels(evidence, "whole-pool-cast", kernels);
@@ -171,8 +172,10 @@ Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<Tenso
 }
 
 void examine(Evidence& evidence, Verdict& verdict) {
-  if (evidence.pool_reads.empty()) return;
-  const PoolRead largest = evidence.pool_reads.front();
+  const auto cast = std::find_if(evidence.pool_reads.begin(), evidence.pool_reads.end(),
+                                 [](const PoolRead& read) { return !read.copies; });
+  if (cast == evidence.pool_reads.end()) return;
+  const PoolRead largest = *cast;
   const std::vector<TensorVerdict> table = hold_against_model(evidence, largest);
   Suspect suspect = accuse(evidence, largest, table);
   const std::span<const TensorVerdict> tensors(table);
