@@ -38,8 +38,8 @@ void look(const Table& table, std::vector<Hole>& holes, Set set) {
     for (; hole != holes.end() && hole->span.begin < its.end; ++hole) {
       const Nanos inside =
           std::min(its.end, hole->span.end) - std::max(its.begin, hole->span.begin);
-      const bool covers = static_cast<double>(inside) >=
-                          kMostOf * static_cast<double>(hole->span.length());
+      const bool covers =
+          static_cast<double>(inside) >= kMostOf * static_cast<double>(hole->span.length());
       if (table.thread[row] != hole->thread || !covers) continue;
       if (hole->shortest > 0 && its.length() >= hole->shortest) continue;
       hole->shortest = its.length();
@@ -55,8 +55,7 @@ std::vector<HostWork> find_host_work(const Evidence& evidence) {
   const store::Trace& trace = *evidence.run->trace;
   std::vector<Hole> holes = holes_of(evidence);
   look(trace.ops, holes, [](Hole& hole, std::size_t) { hole.frame = {}; });
-  look(trace.frames, holes,
-       [](Hole& hole, std::size_t row) { hole.frame = store::FrameRow(row); });
+  look(trace.frames, holes, [](Hole& hole, std::size_t row) { hole.frame = store::FrameRow(row); });
   std::map<store::StringId, HostWork> by_name;
   for (const Hole& hole : holes) {
     HostWork& work = by_name[hole.name];

@@ -36,7 +36,8 @@ Casts find_casts(const Evidence& evidence, const Verdict& verdict) {
     const KernelFigures& kernel = evidence.kernels[i];
     const run::Group& group = evidence.run->groups[kernel.group.index];
     const bool cast = group.kind == Owner::kCast || group.info.casts;
-    if (!cast || accused(verdict, i) || times_per_layer(evidence, kernel.calls_per_step) == 0) continue;
+    if (!cast || accused(verdict, i) || times_per_layer(evidence, kernel.calls_per_step) == 0)
+      continue;
     casts.kernels.push_back(i);
     casts.calls += kernel.calls_per_step;
     casts.shaped = casts.shaped && !kernel.dims.empty();
@@ -59,16 +60,22 @@ void examine(Evidence& evidence, Verdict& verdict) {
                                       : Confidence::kPossible;
   const std::int64_t layers = evidence.run->layers.count.value_or(0);
   const std::string what =
-      largest.dims.empty() ? "" : fmt::format(", the largest of [{}]", fmt::join(largest.dims, ", "));
+      largest.dims.empty() ? ""
+                           : fmt::format(", the largest of [{}]", fmt::join(largest.dims, ", "));
   suspect.claim = fmt::format(
-      "Casts by kernels of their own, {} in each of {} layers, {} each{}: the cost follows the batch",
+      "Casts by kernels of their own, {} in each of {} layers, {} each{}: the cost follows the "
+      "batch",
       text::amount(casts.calls / static_cast<double>(layers)), layers,
       text::duration(largest.avg_ns, true), what);
-  set_cost(evidence, {scaled(evidence, groups_of(evidence, casts.kernels), 0), {Owner::kCast}}, suspect);
-  suspect.disproved_if = "the casts take as long at another batch: then they convert weights or a pool";
-  suspect.fix = "convert in the kernel that writes the tensor, or let its reader take the type as it is";
-  suspect.alternatives = {"keep one type through the layer (model dtype, router and norm weights alike)",
-                          "torch.compile fuses casts into their neighbours"};
+  set_cost(evidence, {scaled(evidence, groups_of(evidence, casts.kernels), 0), {Owner::kCast}},
+           suspect);
+  suspect.disproved_if =
+      "the casts take as long at another batch: then they convert weights or a pool";
+  suspect.fix =
+      "convert in the kernel that writes the tensor, or let its reader take the type as it is";
+  suspect.alternatives = {
+      "keep one type through the layer (model dtype, router and norm weights alike)",
+      "torch.compile fuses casts into their neighbours"};
   verdict.suspects.push_back(std::move(suspect));
 }
 

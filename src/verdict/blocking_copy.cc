@@ -67,10 +67,10 @@ void examine(Evidence& evidence, Verdict& verdict) {
             {known::Owner::kMemcpy, known::Owner::kIdleHostSync}};
   cure.change.no_waits = true;
   set_cost(evidence, cure, suspect);
-  suspect.facts.push_back(evidence.add(
-      "blocking_copy.idle_behind_ns", static_cast<double>(copies.behind), "ns",
-      "idle device time per step whose launch waited for such a copy",
-      own_query("blocking_copy.idle_behind_ns")));
+  suspect.facts.push_back(
+      evidence.add("blocking_copy.idle_behind_ns", static_cast<double>(copies.behind), "ns",
+                   "idle device time per step whose launch waited for such a copy",
+                   own_query("blocking_copy.idle_behind_ns")));
   suspect.disproved_if = "the step takes as long with the copy left out";
   suspect.fix = "leave the data on the device (sample there) and copy only the tokens";
   suspect.alternatives = {"copy to pinned memory with non_blocking=True and read it one step later",

@@ -52,7 +52,8 @@ bool at_one_place(const run::Run& run, run::GroupId group) {
 // Bytes of the weight that each call reads; 0: unknown. Without shapes the time is an upper bound.
 double weight_bytes(const Evidence& evidence, const KernelFigures& kernel) {
   if (kernel.matmul && known::bits(kernel.dtype_in) > 0) {
-    return static_cast<double>(kernel.matmul->n * kernel.matmul->k) * known::bits(kernel.dtype_in) / 8;
+    return static_cast<double>(kernel.matmul->n * kernel.matmul->k) * known::bits(kernel.dtype_in) /
+           8;
   }
   return evidence.peak.gbps * static_cast<double>(kernel.avg_ns);
 }
@@ -61,7 +62,8 @@ double weight_bytes(const Evidence& evidence, const KernelFigures& kernel) {
 bool is_lm_head(const Evidence& evidence, const KernelFigures& kernel) {
   if (!evidence.known.model || !kernel.matmul) return false;
   const std::int64_t elements = kernel.matmul->n * kernel.matmul->k;
-  for (const known::Tensor& tensor : known::tensors(*evidence.known.model, evidence.known.deployment)) {
+  for (const known::Tensor& tensor :
+       known::tensors(*evidence.known.model, evidence.known.deployment)) {
     if (tensor.name == "lm_head" && tensor.elements == elements) return true;
   }
   return false;
@@ -77,7 +79,8 @@ void accuse_repeated(Evidence& evidence, std::size_t index, Verdict& verdict) {
   suspect.confidence = kernel.matmul ? Confidence::kLikely : Confidence::kPossible;
   if (is_lm_head(evidence, kernel)) suspect.confidence = Confidence::kCertain;
   suspect.claim = fmt::format(
-      "The same matrix is read {} times a step, one call after the other{}{}: {} each, and every call "
+      "The same matrix is read {} times a step, one call after the other{}{}: {} each, and every "
+      "call "
       "reads it anew",
       text::amount(times), is_lm_head(evidence, kernel) ? " (lm_head)" : "",
       kernel.matmul ? " " + shape_text(*kernel.matmul) : "", text::duration(kernel.avg_ns, true));
@@ -91,7 +94,9 @@ void accuse_repeated(Evidence& evidence, std::size_t index, Verdict& verdict) {
 void examine_repeated(Evidence& evidence, Verdict& verdict) {
   constexpr double kLeastShare = 0.03, kMostTimes = 512;
   constexpr double kLargeWeight = 64e6;  // bytes; smaller ones stay in the cache
-  if (evidence.run->kind == run::StepKind::kTraining || evidence.run->kind == run::StepKind::kPrefill) return;
+  if (evidence.run->kind == run::StepKind::kTraining ||
+      evidence.run->kind == run::StepKind::kPrefill)
+    return;
   for (std::size_t i = 0; i < evidence.kernels.size(); ++i) {
     const KernelFigures& kernel = evidence.kernels[i];
     const double times = kernel.calls_per_step;
@@ -113,10 +118,11 @@ void accuse_inefficient(Evidence& evidence, std::size_t index, Verdict& verdict)
   suspect.exposed_ns_per_step =
       std::llround(static_cast<double>(suspect.exposed_ns_per_step) * (1 - faster));
   suspect.confidence = Confidence::kLikely;
-  suspect.claim = fmt::format("{} of {} a step, {} each, reach {} of the {} roof",
-                              shape_text(*kernel.matmul), text::amount(kernel.calls_per_step),
-                              text::duration(kernel.avg_ns, true), text::percent(*kernel.of_peak),
-                              kernel.regime == evidence::Regime::kCompute ? "arithmetic" : "memory");
+  suspect.claim =
+      fmt::format("{} of {} a step, {} each, reach {} of the {} roof", shape_text(*kernel.matmul),
+                  text::amount(kernel.calls_per_step), text::duration(kernel.avg_ns, true),
+                  text::percent(*kernel.of_peak),
+                  kernel.regime == evidence::Regime::kCompute ? "arithmetic" : "memory");
   set_cost(evidence, {scaled(evidence, groups_of(evidence, kernels), faster), {}}, suspect);
   suspect.disproved_if = "another kernel for this shape takes as long, on the same data";
   suspect.fix = "another kernel for this shape: autotune, split the reduction, another library";
@@ -134,11 +140,12 @@ void examine_inefficient(Evidence& evidence, Verdict& verdict) {
   constexpr Nanos kLong = 10'000;  // shorter ones are bound by latency
   for (std::size_t i = 0; i < evidence.kernels.size(); ++i) {
     const KernelFigures& kernel = evidence.kernels[i];
-    const double limit = kernel.regime == evidence::Regime::kCompute ? kFarBelowArithmetic
-                                                                     : kFarBelowMemory;
+    const double limit =
+        kernel.regime == evidence::Regime::kCompute ? kFarBelowArithmetic : kFarBelowMemory;
     const bool far = kernel.matmul && kernel.of_peak && *kernel.of_peak < limit &&
                      kernel.regime != evidence::Regime::kLatency;
-    if (!far || kernel.share < kLeastShare || kernel.avg_ns < kLong || accused(verdict, i)) continue;
+    if (!far || kernel.share < kLeastShare || kernel.avg_ns < kLong || accused(verdict, i))
+      continue;
     accuse_inefficient(evidence, i, verdict);
   }
 }
@@ -146,7 +153,8 @@ void examine_inefficient(Evidence& evidence, Verdict& verdict) {
 }  // namespace
 
 const Judge kRepeatedRead{
-    {"repeated-read", "one large matrix multiplication several times in a row, once per row of work",
+    {"repeated-read",
+     "one large matrix multiplication several times in a row, once per row of work",
      "kernel names and times; shapes make it likely, --model certain",
      "each call multiplies another matrix"},
     examine_repeated};

@@ -77,16 +77,18 @@ std::string missing_text(const Sides& sides) {
   const Side& eager = sides.eager;
   const std::string which =
       beyond_largest(sides)
-          ? fmt::format("No graph for batches above {}: {} steps of batch {} run", sides.replayed.largest,
-                        eager.steps, eager.smallest == eager.largest
-                                         ? std::to_string(eager.smallest)
-                                         : fmt::format("{} to {}", eager.smallest, eager.largest))
+          ? fmt::format("No graph for batches above {}: {} steps of batch {} run",
+                        sides.replayed.largest, eager.steps,
+                        eager.smallest == eager.largest
+                            ? std::to_string(eager.smallest)
+                            : fmt::format("{} to {}", eager.smallest, eager.largest))
           : fmt::format("{} steps run", eager.steps);
   return fmt::format(
-      "{} without a graph, {} launches and {} each, {} of it idle; {} steps that replay one take {}",
-      which, text::count(eager.launches / eager.steps), text::duration(eager.mean(eager.length), true),
-      text::percent(eager.share(eager.idle)), sides.replayed.steps,
-      text::duration(sides.replayed.mean(sides.replayed.length), true));
+      "{} without a graph, {} launches and {} each, {} of it idle; {} steps that replay one take "
+      "{}",
+      which, text::count(eager.launches / eager.steps),
+      text::duration(eager.mean(eager.length), true), text::percent(eager.share(eager.idle)),
+      sides.replayed.steps, text::duration(sides.replayed.mean(sides.replayed.length), true));
 }
 
 // The steps without a graph, replayed: their device time, and the idle time that a replayed step has.
@@ -131,17 +133,17 @@ void examine_missing(Evidence& evidence, Verdict& verdict) {
                    "mean of the used steps that replay a graph",
                    own_query("graphs.replayed_step_ns"))};
   if (sides.replayed.largest > 0) {
-    suspect.facts.push_back(evidence.add(
-        "graphs.largest_batch", static_cast<double>(sides.replayed.largest), "1",
-        "largest batch of a replayed step", own_query("graphs.largest_batch")));
+    suspect.facts.push_back(
+        evidence.add("graphs.largest_batch", static_cast<double>(sides.replayed.largest), "1",
+                     "largest batch of a replayed step", own_query("graphs.largest_batch")));
   }
   suspect.disproved_if = "the steps take as long with a graph captured for their batch";
   suspect.fix = beyond_largest(sides) ? "capture graphs up to the batches that occur"
                                       : "find out why these steps fall back to single launches";
-  suspect.alternatives = {
-      "SGLang: --cuda-graph-max-bs, --cuda-graph-bs",
-      "vLLM: cudagraph_capture_sizes in --compilation-config; --max-num-seqs at the largest captured",
-      "keep the batch at or below the largest captured one"};
+  suspect.alternatives = {"SGLang: --cuda-graph-max-bs, --cuda-graph-bs",
+                          "vLLM: cudagraph_capture_sizes in --compilation-config; --max-num-seqs "
+                          "at the largest captured",
+                          "keep the batch at or below the largest captured one"};
   verdict.suspects.push_back(std::move(suspect));
 }
 
@@ -155,8 +157,8 @@ Launches late_graphs(const Evidence& evidence) {
   const run::Run& run = *evidence.run;
   Launches launches;
   for (const evidence::Gap& gap : evidence.gaps) {
-    const bool late = gap.owner == Owner::kIdleHostLaunch && gap.after.valid() && gap.call.valid() &&
-                      run.activities[gap.after.index].in_graph;
+    const bool late = gap.owner == Owner::kIdleHostLaunch && gap.after.valid() &&
+                      gap.call.valid() && run.activities[gap.after.index].in_graph;
     if (!late) continue;
     launches.late += gap.end - gap.begin;
     if (!launches.calls.empty() && launches.calls.back() == gap.call) continue;
@@ -170,7 +172,8 @@ void examine_launch(Evidence& evidence, Verdict& verdict) {
   const Launches launches = late_graphs(evidence);
   const auto late = static_cast<double>(launches.late);
   const double steps = static_cast<double>(std::max<std::int64_t>(1, evidence.steps.used));
-  if (launches.calls.empty() || late < kLeastIdle * steps * static_cast<double>(evidence.steps.mean)) {
+  if (launches.calls.empty() ||
+      late < kLeastIdle * steps * static_cast<double>(evidence.steps.mean)) {
     return;
   }
   const auto calls = static_cast<double>(launches.calls.size());
@@ -179,28 +182,28 @@ void examine_launch(Evidence& evidence, Verdict& verdict) {
   suspect.id = "graph-launch";
   suspect.confidence = evidence.known.tpot_ms ? Confidence::kCertain : Confidence::kLikely;
   const Nanos each = launches.call / static_cast<Nanos>(launches.calls.size());
-  suspect.claim = fmt::format(
-      "The device waits for the launches of graphs: {} a step, {} inside each call{}",
-      text::amount(calls / steps), text::duration(each, true),
-      pieces ? "; the step is cut into pieces" : "");
+  suspect.claim =
+      fmt::format("The device waits for the launches of graphs: {} a step, {} inside each call{}",
+                  text::amount(calls / steps), text::duration(each, true),
+                  pieces ? "; the step is cut into pieces" : "");
   suspect.ns_per_step = suspect.exposed_ns_per_step = launches.late / evidence.steps.used;
   Cure cure{{}, {Owner::kIdleHostLaunch}};
   cure.change.graph = true;
   set_cost(evidence, cure, suspect);
-  suspect.facts = {
-      fact_named(evidence, "steps.mean_ns"), fact_named(evidence, "idle-host-launch.ns_per_step"),
-      evidence.add("graphs.late_launches", calls / steps, "1",
-                   "graph launches per step that the device waited for",
-                   own_query("graphs.late_launches")),
-      evidence.add("graphs.launch_ns", static_cast<double>(each), "ns", "mean time inside such a call",
-                   own_query("graphs.launch_ns"))};
+  suspect.facts = {fact_named(evidence, "steps.mean_ns"),
+                   fact_named(evidence, "idle-host-launch.ns_per_step"),
+                   evidence.add("graphs.late_launches", calls / steps, "1",
+                                "graph launches per step that the device waited for",
+                                own_query("graphs.late_launches")),
+                   evidence.add("graphs.launch_ns", static_cast<double>(each), "ns",
+                                "mean time inside such a call", own_query("graphs.launch_ns"))};
   suspect.disproved_if = "the step stays as long when its graphs are launched ahead of the device";
   suspect.fix = pieces ? "capture the whole step as one graph"
                        : "launch the next step's graph while this one runs (overlap scheduling)";
-  suspect.alternatives = {
-      "vLLM: cudagraph_mode FULL or FULL_DECODE_ONLY in place of PIECEWISE",
-      "SGLang: leave out --disable-overlap-schedule",
-      "fewer nodes in a graph (fused kernels) make its launch shorter; upload it before the first use"};
+  suspect.alternatives = {"vLLM: cudagraph_mode FULL or FULL_DECODE_ONLY in place of PIECEWISE",
+                          "SGLang: leave out --disable-overlap-schedule",
+                          "fewer nodes in a graph (fused kernels) make its launch shorter; upload "
+                          "it before the first use"};
   verdict.suspects.push_back(std::move(suspect));
 }
 
@@ -212,8 +215,8 @@ const Judge kGraphMissing{
      "they take as long with a graph for their batch"},
     examine_missing};
 const Judge kGraphLaunch{
-    {"graph-launch", "idle device time that ends with the launch of a graph", "launches in the trace",
-     "the step stays as long when graphs are launched ahead"},
+    {"graph-launch", "idle device time that ends with the launch of a graph",
+     "launches in the trace", "the step stays as long when graphs are launched ahead"},
     examine_launch};
 
 }  // namespace culprit::verdict

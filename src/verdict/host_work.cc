@@ -43,20 +43,20 @@ void examine(evidence::Evidence& evidence, Verdict& verdict) {
                                          own_query("host_work.largest_ns_per_step")));
   }
   suspect.disproved_if = "the gaps stay when that work is moved to another thread or left out";
-  suspect.fix = "do it while the device works: prepare the next step before this one's tokens arrive";
-  suspect.alternatives = {
-      "SGLang: leave out --disable-overlap-schedule; vLLM: --async-scheduling",
-      "sample on the device; keep Python objects out of the loop over requests",
-      "detokenise and stream in another process"};
+  suspect.fix =
+      "do it while the device works: prepare the next step before this one's tokens arrive";
+  suspect.alternatives = {"SGLang: leave out --disable-overlap-schedule; vLLM: --async-scheduling",
+                          "sample on the device; keep Python objects out of the loop over requests",
+                          "detokenise and stream in another process"};
   verdict.suspects.push_back(std::move(suspect));
 }
 
 }  // namespace
 
-const Judge kHostWork{{"host-work",
-                       "idle device time in which the launching thread computes and calls nothing",
-                       "the host's API calls; Python frames or operators name the work",
-                       "the gaps stay without that work"},
-                      examine};
+const Judge kHostWork{
+    {"host-work", "idle device time in which the launching thread computes and calls nothing",
+     "the host's API calls; Python frames or operators name the work",
+     "the gaps stay without that work"},
+    examine};
 
 }  // namespace culprit::verdict

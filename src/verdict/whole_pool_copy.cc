@@ -35,7 +35,7 @@ void examine(Evidence& evidence, Verdict& verdict) {
   const std::optional<std::int64_t> pool = evidence.known.deployment.pool_tokens;
   constexpr std::int64_t kLargestPage = 128;  // one page is reserved for padding
   const bool told = pool && read.rows >= *pool && read.rows - *pool <= kLargestPage;
-  suspect.confidence = told             ? Confidence::kCertain
+  suspect.confidence = told              ? Confidence::kCertain
                        : read.layers > 0 ? Confidence::kLikely
                                          : Confidence::kPossible;
   const std::string where =
@@ -61,16 +61,16 @@ void examine(Evidence& evidence, Verdict& verdict) {
                    own_query("kv_pool.rows")));
   suspect.disproved_if = "the copies take as long with a pool of half the size";
   suspect.fix = "write the new entries in place (index_copy_, a scatter into the slots)";
-  suspect.alternatives = {
-      "let the compiler alias input and output of the cache (donated buffers)",
-      "a paged cache: attention reads pages where they lie"};
+  suspect.alternatives = {"let the compiler alias input and output of the cache (donated buffers)",
+                          "a paged cache: attention reads pages where they lie"};
   verdict.suspects.push_back(std::move(suspect));
 }
 
 }  // namespace
 
 const Judge kWholePoolCopy{
-    {"whole-pool-copy", "copies within one type, in every layer, of a tensor as large as the KV pool",
+    {"whole-pool-copy",
+     "copies within one type, in every layer, of a tensor as large as the KV pool",
      "shapes; --pool-tokens or --server-info makes it certain",
      "the copies' time does not follow the size of the pool"},
     examine};
