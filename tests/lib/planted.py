@@ -6,7 +6,7 @@ without it. Shares nothing with src or forge.
 import json
 import sys
 
-from kineto import Trace
+from kineto import Trace, joined
 
 GEMM = "nvjet_tst_64x8_64x16_4x1_v_bz_TNT"
 ATTENTION = "void flash::flash_fwd_splitkv_kernel<cutlass::bfloat16_t>(Params)"
@@ -336,6 +336,23 @@ def layout_copy(layers=56, each=5, step=16000, steps=6, healthy=0):
             run.event("cpu_op", name, round(event["ts"] - run.base - out, 3), round(event["dur"] + 2 * out, 3), **{"External id": 10**6 + 3 * number + depth})
         run.frame("sglang/srt/models/deepseek_v2.py(1409): forward_absorb", round(event["ts"] - run.base - 1.2, 3), round(event["dur"] + 2.4, 3))
     return run
+
+
+def outside_process(kernels=60, each=100, slices=5, slice_each=400, steps=8, healthy=0):
+    """Another process takes the GPU between this one's kernels, which are queued by then. Healthy: its GPU is another one."""
+    mine, other = Decode(), Trace(host=5001, base=10_000_000)
+    other.correlation = 1_000_000
+    for _ in range(steps):
+        begin = mine.at
+        for k in range(kernels):
+            if k % (kernels // slices) == 0:
+                at = mine.at if not healthy else mine.at + each * 0.7
+                other.kernel("other_process_kernel", slice_each, ts=at, launch_at=at - 30, grid=FULL)
+                mine.at += 0 if healthy else slice_each
+            mine.kernel(GEMM if k % 2 else ATTENTION, each, ts=mine.at, launch_at=round(begin / 3 + k * 4) - mine.lead, grid=FULL)
+            mine.at += each
+        mine.mark("step[DECODE bs=4]", round(begin / 3) - mine.lead - 3, kernels * 4 + 2)
+    return joined([mine, other])
 
 
 def config(family, layers, hidden, heads, kv_heads):
