@@ -21,13 +21,15 @@ void examine(Evidence& evidence, Verdict& verdict) {
   const Neighbours neighbours = evidence::find_neighbours(evidence);
   const auto theirs = static_cast<double>(neighbours.ns_per_step);
   const auto step = static_cast<double>(evidence.steps.mean);
-  if (step <= 0 || static_cast<double>(neighbours.while_queued_per_step) < kLeastShare * step) return;
+  if (step <= 0 || static_cast<double>(neighbours.while_queued_per_step) < kLeastShare * step)
+    return;
   if (static_cast<double>(neighbours.with_ours_per_step) > kMostTogether * theirs) return;
   Suspect suspect;
   suspect.id = "outside-process";
   suspect.confidence = Confidence::kLikely;
   suspect.claim = fmt::format(
-      "Another process of the file computes on this GPU for {} a step, never at the same time, while "
+      "Another process of the file computes on this GPU for {} a step, never at the same time, "
+      "while "
       "this run's next kernel stands in the queue",
       text::duration(neighbours.ns_per_step, true));
   suspect.ns_per_step = neighbours.ns_per_step;
@@ -35,11 +37,11 @@ void examine(Evidence& evidence, Verdict& verdict) {
   suspect.share = static_cast<double>(suspect.exposed_ns_per_step) / step;
   const known::Owner cured[] = {known::Owner::kUnexplained};
   suspect.gain = bound_gain(evidence, suspect.exposed_ns_per_step, cured);
-  suspect.facts = {fact_named(evidence, "steps.mean_ns"),
-                   fact_named(evidence, "unexplained.ns_per_step"),
-                   evidence.add("neighbours.ns_per_step", theirs, "ns",
-                                "activities of other processes on a device of this id, per used step",
-                                own_query("neighbours.ns_per_step"))};
+  suspect.facts = {
+      fact_named(evidence, "steps.mean_ns"), fact_named(evidence, "unexplained.ns_per_step"),
+      evidence.add("neighbours.ns_per_step", theirs, "ns",
+                   "activities of other processes on a device of this id, per used step",
+                   own_query("neighbours.ns_per_step"))};
   suspect.disproved_if = "the other process runs on another GPU that has the same number there";
   suspect.fix = "give each process a GPU, or stop the other one while this one serves";
   suspect.alternatives = {"MPS lets kernels of several processes run side by side",
