@@ -47,11 +47,12 @@ Outcome deliver(const Settings& settings, Console& console, const report::Answer
   }
   const report::TextOptions options = console.text_options();
   return hand_over(settings, console, document,
-                   !answer.usable() ? std::string()
-                   : floor          ? report::render_floor(*answer.floor, options)
-                   : table          ? report::render_table(answer, *table, options)
-                   : answer.what_if ? report::render_what_if(answer, options)
-                                    : report::render_text(answer, options));
+                   !answer.usable()     ? std::string()
+                   : floor              ? report::render_floor(*answer.floor, options)
+                   : table              ? report::render_table(answer, *table, options)
+                   : answer.what_if     ? report::render_what_if(answer, options)
+                   : answer.explanation ? report::render_explanation(answer, options)
+                                        : report::render_text(answer, options));
 }
 
 // No verdict: the reason on stderr, and the document if one was asked for.
@@ -130,30 +131,42 @@ Result<Inputs> read_inputs(const Settings& settings, Console& console, report::A
   return error;
 }
 
-// What is asked beyond the verdict. A floor is part of every answer that can have one.
-struct Asked {
+// What is asked beyond the verdict; the answer points into this. A floor is part of every answer that
+// can have one.
+struct Questions {
   std::optional<verdict::WhatIfAnswer> what_if;
+  std::optional<verdict::Explanation> explanation;
   std::optional<evidence::StepFloor> floor;
-};
 
-Status answer_further(const Settings& settings, report::Answer& answer, Asked& asked) {
-  if (settings.command->id == CommandId::kWhatIf) {
-    TRY(asked.what_if,
-        verdict::what_if(*answer.evidence, *answer.verdict,
-                         {settings.remove, settings.scale, settings.graph, settings.no_sync}));
-    answer.what_if = &*asked.what_if;
+  Status ask(const Settings& settings, const evidence::Evidence& evidence,
+             const verdict::Verdict& verdict, report::Answer& answer) {
+    if (settings.command->id == CommandId::kWhatIf) {
+      TRY(what_if,
+          verdict::what_if(evidence, verdict,
+                           {settings.remove, settings.scale, settings.graph, settings.no_sync}));
+      answer.what_if = &*what_if;
+    }
+    if (settings.command->id == CommandId::kExplain) {
+      TRY(explanation, verdict::explain(evidence, verdict, {settings.kernel, settings.suspect}));
+      answer.explanation = &*explanation;
+    }
+    return ask_floor(settings, evidence, answer);
   }
-  const bool tp_given = settings.tp.has_value() || !settings.server_info.empty();
-  Result<evidence::StepFloor> floor =
-      evidence::floor_of_run(*answer.evidence, {settings.batch, settings.context, tp_given});
-  if (floor.ok()) {
-    asked.floor = *std::move(floor);
-    answer.floor = &*asked.floor;
-  } else if (settings.command->id == CommandId::kFloor) {
-    return floor.error();
+
+  Status ask_floor(const Settings& settings, const evidence::Evidence& evidence,
+                   report::Answer& answer) {
+    const bool tp_given = settings.tp.has_value() || !settings.server_info.empty();
+    Result<evidence::StepFloor> found =
+        evidence::floor_of_run(evidence, {settings.batch, settings.context, tp_given});
+    if (found.ok()) {
+      floor = *std::move(found);
+      answer.floor = &*floor;
+    } else if (settings.command->id == CommandId::kFloor) {
+      return found.error();
+    }
+    return Ok{};
   }
-  return Ok{};
-}
+};
 
 }  // namespace
 
@@ -199,9 +212,10 @@ Outcome diagnose(const Settings& settings, Console& console) {
   note_bounds(answer);
   console.stage_done("judge");
 
-  Asked asked;
-  const Status further = answer_further(settings, answer, asked);
-  if (!further.ok()) return refuse(settings, console, answer, further.error());
+  Questions questions;
+  const Status asked = questions.ask(settings, evidence, verdict, answer);
+  if (!asked.ok()) return refuse(settings, console, answer, asked.error());
+
   const Outcome outcome = deliver(settings, console, answer);
   console.stage_done("render");
   return outcome;

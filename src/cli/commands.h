@@ -13,6 +13,7 @@ enum class CommandId : std::uint8_t {
   kDiagnose,
   kTable,
   kWhatIf,
+  kExplain,
   kFloor,
   kList,
   kForge,
@@ -21,8 +22,9 @@ enum class CommandId : std::uint8_t {
 };
 
 // Which commands a flag applies to.
-inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8, kToFloor = 16;
-inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf;
+inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8,
+                          kToExplain = 16, kToFloor = 32;
+inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf | kToExplain;
 inline constexpr unsigned kToTraces = kToAnalysis | kToFloor;  // what may read a trace
 inline constexpr unsigned kToAll = kToTraces | kToList;
 

@@ -155,6 +155,10 @@ class Parser {
     if (settings_.command->id == CommandId::kWhatIf && !changes) {
       return usage("nothing to change", "--remove WHAT, --scale REGEX=F, --graph or --no-sync");
     }
+    const bool named = !settings_.kernel.empty() || !settings_.suspect.empty();
+    if (settings_.command->id == CommandId::kExplain && !named) {
+      return usage("nothing to explain", "--kernel REGEX or --suspect ID");
+    }
     return settings_;
   }
 
@@ -162,7 +166,8 @@ class Parser {
     const CommandId id = settings_.command->id;
     const std::size_t count = settings_.words.size();
     const bool reads_a_trace = id == CommandId::kDiagnose || id == CommandId::kTable ||
-                               id == CommandId::kWhatIf || id == CommandId::kFloor;
+                               id == CommandId::kWhatIf || id == CommandId::kExplain ||
+                               id == CommandId::kFloor;
     if (!reads_a_trace) return Ok{};
     if (count == 0 && id == CommandId::kFloor) return Ok{};
     if (count == 0) {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "evidence/floor.h"
 #include "evidence/ranks.h"
+#include "verdict/explain.h"
 #include "verdict/verdict.h"
 #include "verdict/what_if.h"
 
@@ -24,9 +25,10 @@ struct Answer {
   const run::Run* run = nullptr;
   const evidence::Evidence* evidence = nullptr;
   const verdict::Verdict* verdict = nullptr;
-  const verdict::WhatIfAnswer* what_if = nullptr;  // of the command whatif
-  const evidence::StepFloor* floor = nullptr;      // where model, GPU, batch and ranks are known
-  evidence::Ranks ranks = {};                      // where the input holds several
+  const verdict::WhatIfAnswer* what_if = nullptr;     // of the command whatif
+  const verdict::Explanation* explanation = nullptr;  // of the command explain
+  const evidence::StepFloor* floor = nullptr;         // where model, GPU, batch and ranks are known
+  evidence::Ranks ranks = {};                         // where the input holds several
   std::optional<Error> failure = {};
   bool usable() const { return run != nullptr && evidence != nullptr && verdict != nullptr; }
 };
@@ -46,6 +48,8 @@ std::string render_text(const Answer& answer, const TextOptions& options);
 // The answer of the command whatif: what changes, the step before and after, what bounds it.
 std::string render_what_if(const Answer& answer, const TextOptions& options);
 
+// The answer of the command explain: a block per kernel.
+std::string render_explanation(const Answer& answer, const TextOptions& options);
 // The answer of the command floor; `trace` is the path of the trace it is held against, or empty.
 std::string render_floor(const evidence::StepFloor& answer, const TextOptions& options);
 std::string render_floor_json(const evidence::StepFloor& answer, std::string_view trace);
