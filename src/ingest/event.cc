@@ -366,6 +366,9 @@ EventEnd parse_event(const char* p, const char* end, RawEvent& event, KeyPredict
   const EventEnd strict = parse_as<false>(p, end, event, &keys);
   if (strict.status != Parsed::kMalformed) return strict;
   const EventEnd tolerant = parse_as<true>(p, end, event, nullptr);
+  // Whether a quote ended a string was told by what follows the event.
+  if (tolerant.status == Parsed::kOk && skip_space(tolerant.next) >= end)
+    return {Parsed::kIncomplete, end};
   event.repaired = tolerant.status == Parsed::kOk;
   return tolerant;
 }
