@@ -39,6 +39,8 @@ void name(std::string_view text) {
     check(known::rows_from_grid(info, geometry).value_or(0) >= 0);
   }
   (void)known::decode_copy(text);
+  check(known::launches_for_32bit_indexing(static_cast<std::int64_t>(text.size()) << 20, 576, 2) >=
+        1);
 }
 
 void document(std::string_view text) {
