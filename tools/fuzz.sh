@@ -33,9 +33,15 @@ for target in "$@"; do
     "tests/fuzz/seeds/$target" > /dev/null 2>&1 || { faults=1; echo "$target: its corpus holds a fault"; continue; }
   llvm-profdata-14 merge -sparse "$corpus.profraw" -o "$corpus.profdata"
   # shellcheck disable=SC2086  # a list of patterns
-  files=$(printf "$PWD/build/coverage/../../%s\n" ${reads[$target]})
-  # shellcheck disable=SC2086
-  llvm-cov-14 report "build/coverage/tests/fuzz/${target}_fuzz" "-instr-profile=$corpus.profdata" $files |
-    awk -v target="$target" '/\.(cc|h) / || /^TOTAL/ {printf "%-8s %-28s %6s lines, %s reached\n", target, $1, $8, $10}'
+  names=" $(basename -a ${reads[$target]} | tr '\n' ' ')"
+  llvm-cov-14 report "build/coverage/tests/fuzz/${target}_fuzz" "-instr-profile=$corpus.profdata" |
+    awk -v target="$target" -v names="$names" '
+      {file = $1; sub(/.*\//, "", file)}
+      index(names, " " file " ") {
+        printf "%-8s %-28s %5d lines, %s reached\n", target, $1, $8, $10
+        lines += $8
+        missed += $9
+      }
+      END {printf "%-8s %-28s %5d lines, %.1f%% reached\n", target, "all", lines, 100 * (lines - missed) / lines}'
 done
 exit $faults
