@@ -246,10 +246,9 @@ class Parser {
       if (p == nullptr) return nullptr;
       text = {from, static_cast<std::size_t>(p - from)};
     } else {
-      // A guessed key may end in front of white space that is there this time.
-      if (is_space(c)) return value(skip_space(p), field);
       p = find_scalar_end(p);
-      if (p >= end_ || p == from) return fail(p);
+      // A guessed key may end in front of white space that is there this time.
+      if (p >= end_ || p == from) return is_space(c) ? value(skip_space(p), field) : fail(p);
       text = {from, static_cast<std::size_t>(p - from)};
       if (!is_digit(c) && !is_json_scalar(from, text.size())) {
         ++event_.bad_words;
@@ -308,7 +307,7 @@ class Parser {
           slot = keys_->learn(slot, {from, static_cast<std::size_t>(p - from)}, name, kind, field,
                               is_args);
       }
-      if (is_args) p = skip_space(p);
+      if (is_args && *p != '{') p = skip_space(p);
       p = is_args && *p == '{' ? object<args_field>(p + 1, 1) : value(p, field);
       if (p == nullptr) return nullptr;
     }
