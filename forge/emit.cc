@@ -54,8 +54,9 @@ class Writer {
 
  private:
   struct LaunchText {
-    std::size_t device = 0;  // index into device_texts_
-    std::size_t api = 0;     // index into api_texts_
+    std::size_t device = 0;    // index into device_texts_
+    std::size_t api = 0;       // index into api_texts_
+    std::size_t flow_end = 0;  // index into other_texts_
   };
 
   void compile();
@@ -96,7 +97,7 @@ class Writer {
   std::vector<Stencil> device_annotation_texts_;
   std::vector<Stencil> device_texts_;
   std::vector<Stencil> api_texts_;
-  std::vector<Stencil> other_texts_;  // graph launch, flow start, flow end
+  std::vector<Stencil> other_texts_;  // graph launch, flow start, flow end, of the second stream
   std::unordered_map<const Launch*, std::array<LaunchText, 3>>
       launch_texts_;  // free, linked, in a graph
 };
@@ -104,6 +105,8 @@ class Writer {
 constexpr std::size_t kGraphLaunch = 0;
 constexpr std::size_t kFlowStart = 1;
 constexpr std::size_t kFlowEnd = 2;
+constexpr std::size_t kSecondFlowEnd = 3;
+constexpr int kSecondStream = 21;
 
 Writer::Writer(const Run& run, const WriteOptions& options, const Plan& plan, Sink& sink)
     : run_(run),
@@ -164,18 +167,24 @@ void Writer::compile() {
   other_texts_.push_back(stencil(graph_launch_event(place_)));
   other_texts_.push_back(stencil(flow_start_event(place_)));
   other_texts_.push_back(stencil(flow_end_event(place_)));
+  Place second = place_;
+  second.stream = kSecondStream;
+  other_texts_.push_back(stencil(flow_end_event(second)));
 }
 
 Writer::LaunchText Writer::launch_text(const Launch& launch, bool linked, bool graph) {
   const auto at = launch_texts_.find(&launch);
   if (at != launch_texts_.end()) return at->second[graph ? 2 : linked ? 1 : 0];
+  Place place = place_;
+  if (launch.aside) place.stream = kSecondStream;
   std::array<LaunchText, 3> texts;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     texts[i].device = device_texts_.size();
     device_texts_.push_back(
-        stencil(device_event(launch, i == 1, i == 2, run_.device, place_, detail_)));
+        stencil(device_event(launch, i == 1, i == 2, run_.device, place, detail_)));
     texts[i].api = api_texts_.size();
     api_texts_.push_back(stencil(api_event(launch.api, i == 1, place_)));
+    texts[i].flow_end = launch.aside ? kSecondFlowEnd : kFlowEnd;
   }
   launch_texts_.emplace(&launch, texts);
   return texts[graph ? 2 : linked ? 1 : 0];
@@ -252,7 +261,7 @@ void Writer::write_launches(const StepView& view, const PlannedCall& call) {
       values.bytes = launch.bytes;
       values.number = 1 + i;
       stamp(device_texts_[text.device], values);
-      stamp(other_texts_[kFlowEnd], values);
+      stamp(other_texts_[text.flow_end], values);
       ++written_.launches;
     }
     if (call.graph && i + 1 < call.launches) continue;
