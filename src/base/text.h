@@ -29,6 +29,7 @@ std::string duration(Nanos ns, bool unicode);
 std::string count(std::int64_t n);  // "1,641,756"
 std::string bytes(std::int64_t n);  // decimal units, 3 significant digits: "856 MB", "12 B"
 std::string number(double x);       // 3 significant digits, never an exponent: "1,034", "0.0512"
+std::string amount(double x);       // as count() where x is whole, else as number()
 std::string fixed(double x, int decimals);  // "1,034.2"
 // "69.3 %"; below 1 %: 2 significant digits ("0.05 %"); below 0.001 %: "< 0.001 %".
 std::string percent(double share);

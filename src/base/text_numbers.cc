@@ -115,6 +115,12 @@ std::string number(double x) {
   return fixed(x, std::max(0, 3 - digits_before));
 }
 
+std::string amount(double x) {
+  constexpr double kRounding = 1e-6, kCountable = 1e15;
+  const bool whole = std::fabs(x) < kCountable && std::fabs(x - std::round(x)) < kRounding;
+  return whole ? count(std::llround(x)) : number(x);
+}
+
 std::string percent(double share) {
   const double hundredths = share * 100;
   const double size = std::fabs(hundredths);

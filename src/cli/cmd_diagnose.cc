@@ -71,9 +71,10 @@ Outcome deliver(const Settings& settings, Console& console, const report::Answer
   }
   if (!answer.usable()) return Outcome::kAnswered;
   const report::TextOptions options = console.text_options();
-  return console.answer(table            ? report::render_table(answer, *table, options)
-                        : answer.what_if ? report::render_what_if(answer, options)
-                                         : report::render_text(answer, options));
+  return console.answer(table                ? report::render_table(answer, *table, options)
+                        : answer.what_if     ? report::render_what_if(answer, options)
+                        : answer.explanation ? report::render_explanation(answer, options)
+                                             : report::render_text(answer, options));
 }
 
 // No verdict: the reason on stderr, and the document if one was asked for.
@@ -152,6 +153,27 @@ Result<Inputs> read_inputs(const Settings& settings, Console& console, report::A
   return error;
 }
 
+// What a command asks beyond the verdict; the answer points into this.
+struct Questions {
+  std::optional<verdict::WhatIfAnswer> what_if;
+  std::optional<verdict::Explanation> explanation;
+
+  Status ask(const Settings& settings, const evidence::Evidence& evidence,
+             const verdict::Verdict& verdict, report::Answer& answer) {
+    if (settings.command->id == CommandId::kWhatIf) {
+      TRY(what_if,
+          verdict::what_if(evidence, verdict,
+                           {settings.remove, settings.scale, settings.graph, settings.no_sync}));
+      answer.what_if = &*what_if;
+    }
+    if (settings.command->id == CommandId::kExplain) {
+      TRY(explanation, verdict::explain(evidence, verdict, {settings.kernel, settings.suspect}));
+      answer.explanation = &*explanation;
+    }
+    return Ok{};
+  }
+};
+
 }  // namespace
 
 Outcome diagnose(const Settings& settings, Console& console) {
@@ -196,14 +218,9 @@ Outcome diagnose(const Settings& settings, Console& console) {
   note_bounds(answer);
   console.stage_done("judge");
 
-  std::optional<verdict::WhatIfAnswer> what_if;
-  if (settings.command->id == CommandId::kWhatIf) {
-    Result<verdict::WhatIfAnswer> retimed = verdict::what_if(
-        evidence, verdict, {settings.remove, settings.scale, settings.graph, settings.no_sync});
-    if (!retimed.ok()) return refuse(settings, console, answer, retimed.error());
-    what_if = *std::move(retimed);
-    answer.what_if = &*what_if;
-  }
+  Questions questions;
+  const Status asked = questions.ask(settings, evidence, verdict, answer);
+  if (!asked.ok()) return refuse(settings, console, answer, asked.error());
 
   const Outcome outcome = deliver(settings, console, answer);
   console.stage_done("render");

@@ -42,6 +42,14 @@ constexpr Command kCommands[] = {
      "Idle times of the device inside the steps that count, longest first, each with its owner: "
      "the host launched late, waited, worked, or stood still.",
      "culprit gaps rank0.trace.json.gz --all", kToTables},
+    {kExplain, "explain", "TRACE", "everything known about one kernel or suspect",
+     "Decoded name, launch geometry, elements, bytes, bandwidth and share of the roof, every "
+     "operator "
+     "chain, line and launch that its calls come from, and the table of the model's tensors that "
+     "it "
+     "was held against (--model).",
+     "culprit explain rank0.trace.json.gz --suspect whole-pool-cast --model zai-org/GLM-5 --tp 8",
+     kToExplain},
     {kWhatIf, "whatif", "TRACE", "the step run again with a change, and what bounds it then",
      "Runs the step's graph of launches, streams and waits again with what you change: a suspect "
      "or "
@@ -60,7 +68,6 @@ constexpr Command kCommands[] = {
      kToAll},
     {kLater, "comm", "", "", "", "", 0},
     {kLater, "memory", "", "", "", "", 0},
-    {kLater, "explain", "", "", "", "", 0},
     {kLater, "floor", "", "", "", "", 0},
     {kLater, "compare", "", "", "", "", 0},
     {kLater, "sql", "", "", "", "", 0},

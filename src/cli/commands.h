@@ -9,11 +9,21 @@
 
 namespace culprit::cli {
 
-enum class CommandId : std::uint8_t { kDiagnose, kTable, kWhatIf, kList, kForge, kHelp, kLater };
+enum class CommandId : std::uint8_t {
+  kDiagnose,
+  kTable,
+  kWhatIf,
+  kExplain,
+  kList,
+  kForge,
+  kHelp,
+  kLater
+};
 
 // Which commands a flag applies to.
-inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8;
-inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf;
+inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8,
+                          kToExplain = 16;
+inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf | kToExplain;
 inline constexpr unsigned kToAll = kToAnalysis | kToList;
 
 struct Command {

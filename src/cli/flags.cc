@@ -141,6 +141,12 @@ constexpr Flag kFlags[] = {
     {"steps", "", kValue, "A..B", "use these steps only, both ends included",
      "Indices of `culprit steps`, from 0, over steps of the main kind. Outliers among them count.",
      "two indices: --steps 5..24", kToAnalysis, set_steps},
+    {"kernel", "", kValue, "REGEX", "explain: the kernels whose name matches",
+     "A regular expression over full and short names.", "a regular expression", kToExplain,
+     [](Settings& s, std::string_view v) { return set_text(s.kernel, v); }},
+    {"suspect", "", kValue, "ID", "explain: the kernels of this suspect",
+     "An id of the verdict, such as whole-pool-cast.", "a suspect's id", kToExplain,
+     [](Settings& s, std::string_view v) { return set_text(s.suspect, v); }},
     {"remove", "", kValue, "WHAT", "whatif: without this suspect, or the kernels that match",
      "An id of the verdict (whole-pool-cast) or a regular expression over kernel names. The "
      "launches "

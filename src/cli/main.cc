@@ -71,6 +71,7 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
     case CommandId::kDiagnose:
     case CommandId::kTable:
     case CommandId::kWhatIf:
+    case CommandId::kExplain:
       std::signal(SIGINT, leave_at_once);
       return diagnose(settings, console);
     case CommandId::kList:

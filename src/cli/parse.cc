@@ -155,14 +155,18 @@ class Parser {
     if (settings_.command->id == CommandId::kWhatIf && !changes) {
       return usage("nothing to change", "--remove WHAT, --scale REGEX=F, --graph or --no-sync");
     }
+    const bool named = !settings_.kernel.empty() || !settings_.suspect.empty();
+    if (settings_.command->id == CommandId::kExplain && !named) {
+      return usage("nothing to explain", "--kernel REGEX or --suspect ID");
+    }
     return settings_;
   }
 
   Status check_words() const {
     const CommandId id = settings_.command->id;
     const std::size_t count = settings_.words.size();
-    const bool reads_a_trace =
-        id == CommandId::kDiagnose || id == CommandId::kTable || id == CommandId::kWhatIf;
+    const bool reads_a_trace = id == CommandId::kDiagnose || id == CommandId::kTable ||
+                               id == CommandId::kWhatIf || id == CommandId::kExplain;
     if (!reads_a_trace) return Ok{};
     if (count == 0) {
       return usage("no trace given", fmt::format("culprit {} TRACE", settings_.command->name));

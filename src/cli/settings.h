@@ -39,6 +39,8 @@ struct Settings {
   std::vector<std::pair<std::string, double>> scale;  // kernels, factor
   bool graph = false, no_sync = false;
 
+  std::string kernel, suspect;  // of explain; empty: not given
+
   bool all = false, strict = false, quiet = false, verbose = false;
   int threads = 0;  // 0: all cores
   term::ColorWhen color = term::ColorWhen::kAuto;

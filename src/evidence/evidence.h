@@ -45,6 +45,12 @@ struct Gap {
 enum class Regime : std::uint8_t { kUnknown, kMemory, kCompute, kLatency, kCommunication };
 std::string_view regime_name(Regime);
 
+// A matrix multiplication as its operator was called: `batch` of [m, k] x [k, n].
+struct Matmul {
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+  double flops() const { return 2.0 * static_cast<double>(batch * m) * static_cast<double>(n * k); }
+};
+
 // One kernel group over the used steps.
 struct KernelFigures {
   run::GroupId group;
@@ -58,12 +64,15 @@ struct KernelFigures {
   std::optional<std::int64_t> elements_exact;
   std::vector<std::int64_t> dims;  // of the tensor written, where recorded and equal in every call
   std::string elements_how;        // "dims", "grid", "grid + 576 divides"
+  std::optional<Matmul> matmul;    // of a GEMM whose calls all recorded the same shapes
   known::Dtype dtype_in = known::Dtype::kUnknown, dtype_out = known::Dtype::kUnknown;
   std::string
       dtype_in_how;  // "dims", "name", "flag", "server", "config", "inferred"; empty: unknown
   std::optional<std::int64_t> bytes;  // per call, read + written
   std::optional<double> gbps;         // achieved
-  std::optional<double> of_peak;  // 0..1; absent when peak is unknown or the figure would exceed 1
+  // Of the roof that binds (memory, or the arithmetic of a GEMM), 0..1; absent when the peak is unknown
+  // or the figure would exceed 1.
+  std::optional<double> of_peak;
   Regime regime = Regime::kUnknown;
   std::string doubt;  // why a figure above is withheld or may be wrong; empty: no doubt
   std::string op;     // of the most calls; empty: not recorded
@@ -98,10 +107,11 @@ struct StepStats {
   std::string tokens_how;  // "mark", "norm grid"; empty: unknown
 };
 
-// Kernels that, once per layer, convert a buffer of the size of a KV pool: what they fit, and how
-// well. Fits are measured here; who is to blame is the verdict's business.
+// Kernels that, in every layer, convert or copy a buffer of the size of a KV pool: what they fit, and
+// how well. Fits are measured here; who is to blame is the verdict's business.
 struct PoolRead {
   std::vector<std::size_t> kernels;  // indices into Evidence::kernels, largest first
+  bool copies = false;               // within one type; else from a narrow type to a wide one
   double calls_per_step = 0;         // of all of them
   std::int64_t layers = 0;          // calls = layers x tensors x pieces; 0: no count of layers fits
   std::string layers_from;          // "layers", "attention calls", "model"
@@ -156,6 +166,15 @@ struct Evidence {
 };
 
 Evidence measure(const run::Run& run, Knowledge known);
+
+// What the launching threads did in the idle time that is blamed on their own work (idle-host-work):
+// for each gap the narrowest Python frame or operator around most of it.
+struct HostWork {
+  std::string name;  // "vllm/sampler.py(88): sample"; empty: nothing recorded
+  std::optional<run::Source> source;
+  Nanos ns_per_step = 0;
+};
+std::vector<HostWork> find_host_work(const Evidence& evidence);  // most time first
 
 // Facts about one kernel group, made at the first call; ids are empty where the figure is unknown.
 struct KernelFacts {

@@ -1,4 +1,4 @@
-// Pool reads: casts, once per layer and step, of a buffer as large as a KV pool. Signature: facts on
+// Pool reads: casts or plain copies, once per layer and step, of a buffer as large as a KV pool. Signature: facts on
 // the public whole-pool casts, section 12. Evidence in the order in which it is believed: recorded
 // shapes; else elements from the grid held against the model's KV row; else against the common
 // latent row, which is an assumption and said so.
@@ -37,6 +37,7 @@ bool is_half(Dtype dtype) { return dtype == Dtype::kBf16 || dtype == Dtype::kF16
 // What one group says about being a pool read; groups of one buffer are joined later.
 struct Candidate {
   std::size_t kernel = 0;
+  bool copies = false;     // within one type
   std::int64_t calls = 0;  // in each used step
   PoolShape shape;         // from dims; rows 0: none recorded
 };
@@ -98,6 +99,17 @@ class PoolSearch {
            (kernel.dtype_out == Dtype::kUnknown || !is_narrow(kernel.dtype_out));
   }
 
+  // A copy within one type: of the pool where it was sliced, updated and put together again.
+  bool copies(const KernelFigures& kernel) const {
+    const run::Group& group = run_.groups[kernel.group.index];
+    if (group.device_kind == store::DeviceKind::kMemcpy) {
+      return known::decode_copy(run_.trace->strings.or_empty(group.name)).direction ==
+             known::CopyInfo::Direction::kDtoD;
+    }
+    const bool same = kernel.dtype_in == Dtype::kUnknown || kernel.dtype_in == kernel.dtype_out;
+    return group.kind == Owner::kCopy && !group.info.casts && same;
+  }
+
   // Calls in every used step, the same number in each; 0 where it varies.
   std::int64_t steady_calls(run::GroupId group) const {
     std::vector<std::int64_t> per_step(run_.steps.size(), 0);
@@ -116,9 +128,11 @@ class PoolSearch {
 
   std::optional<Candidate> examine(std::size_t index) const {
     const KernelFigures& kernel = figures(index);
-    if (run_.kind == run::StepKind::kTraining || !widens(kernel)) return std::nullopt;
+    const bool widens = this->widens(kernel);
+    if (run_.kind == run::StepKind::kTraining || !(widens || copies(kernel))) return std::nullopt;
     Candidate candidate;
     candidate.kernel = index;
+    candidate.copies = !widens;
     candidate.calls = steady_calls(kernel.group);
     if (candidate.calls < 2) return std::nullopt;
     const std::optional<std::int64_t> tokens = evidence_.steps.tokens;
@@ -138,6 +152,7 @@ class PoolSearch {
     const KernelFigures& kernel = figures(candidate.kernel);
     for (std::vector<Candidate>& buffer : buffers) {
       const KernelFigures& other = figures(buffer.front().kernel);
+      if (candidate.copies != buffer.front().copies) continue;
       const bool same =
           kernel.dims.empty() && other.dims.empty()
               ? run_.groups[kernel.group.index].name == run_.groups[other.group.index].name
@@ -147,10 +162,12 @@ class PoolSearch {
     buffers.push_back({candidate});
   }
 
-  // calls = layers x a power of two (key and value pools, pieces): which count of layers fits?
+  // calls = layers x a power of two (key and value pools, pieces): which count of layers fits? Copies
+  // may be any number a layer (slice, update, put together).
   void count_layers(std::int64_t calls, PoolRead& read) const {
     const auto fits = [&](std::int64_t layers) {
       if (layers < 2 || calls % layers != 0) return false;
+      if (read.copies) return calls / layers <= 8;
       const auto times = static_cast<std::uint64_t>(calls / layers);
       return (times & (times - 1)) == 0;
     };
@@ -160,6 +177,26 @@ class PoolSearch {
     take(run_.layers.count.value_or(0), "layers");
     for (const std::int64_t layers : attention_calls_) take(layers, "attention calls");
     if (evidence_.known.model) take(evidence_.known.model->attention_count(), "model");
+  }
+
+  // Share of the calls that read what a gather wrote just before, on the same stream: live entries,
+  // not the pool.
+  double behind_gather(run::GroupId group) const {
+    std::int64_t gathered = 0;
+    const std::span<const run::ActivityId> calls = members_.of(group);
+    for (const run::ActivityId id : calls) {
+      if (id.index == 0) continue;
+      const run::Activity& before = run_.activities[id.index - 1];
+      const std::string_view name =
+          run_.trace->strings.or_empty(run_.groups[before.group.index].name);
+      gathered += name.find("gather") != std::string_view::npos ||
+                          name.find("index_elementwise") != std::string_view::npos ||
+                          name.find("indexSelect") != std::string_view::npos
+                      ? 1
+                      : 0;
+    }
+    return static_cast<double>(gathered) /
+           static_cast<double>(std::max<std::size_t>(1, calls.size()));
   }
 
   // Share of the calls after which attention comes before any matrix multiplication.
@@ -190,6 +227,8 @@ class PoolSearch {
     }
     const KernelFigures& largest = figures(read.kernels.front());
     read.calls_per_step = static_cast<double>(calls);
+    read.copies = buffer.front().copies;
+    if (behind_gather(largest.group) > 0.5) return std::nullopt;
     read.attention_seen = !attention_calls_.empty();
     read.before_attention = before_attention(largest.group);
     count_layers(calls, read);
@@ -204,6 +243,7 @@ class PoolSearch {
     const bool plausible = shape.rows > 0 ? read.layers > 0 || read.before_attention > 0.5
                                           : read.layers > 0 && supported(read, largest);
     if (!plausible) return std::nullopt;
+    if (read.copies && shape.rows == 0) return std::nullopt;  // a grid alone proves no pool
     return read;
   }
 
@@ -303,7 +343,7 @@ std::vector<PoolRead> find_pool_reads(const Basis& basis, const Members& members
   for (const PoolRead& read : reads) {
     for (const std::size_t index : read.kernels) {
       KernelFigures& kernel = evidence.kernels[index];
-      if (kernel.dtype_in == Dtype::kUnknown) {
+      if (!read.copies && kernel.dtype_in == Dtype::kUnknown) {
         // A cast to 16 bit by a copy functor: an FP32 source has kernels of its own (facts on kernel
         // forensics, section 5), so a pool that is cast is an 8-bit one.
         const bool told = search.kv_dtype() != Dtype::kUnknown;

@@ -122,6 +122,44 @@ void take_elementwise(const Recorded& shapes, KernelFigures& figures) {
   figures.bytes = read + bytes_of(largest, figures.dtype_out);
 }
 
+// The two operands of a matrix operator among its arguments; both must be matrices or stacks of them.
+std::optional<Matmul> matmul_of(std::string_view op, const Recorded& shapes) {
+  std::size_t left = 0;
+  if (op == "aten::addmm" || op == "aten::baddbmm") left = 1;             // (bias, a, b)
+  const bool transposed = op == "aten::linear" || op == "aten::_linear";  // weight is [n, k]
+  const bool known = left == 1 || transposed || op == "aten::mm" || op == "aten::bmm" ||
+                     op == "aten::matmul" || op == "aten::_scaled_mm";
+  if (!known || shapes.dims.size() < left + 2) return std::nullopt;
+  const Shape &a = shapes.dims[left], &b = shapes.dims[left + 1];
+  if (a.size() < 2 || b.size() < 2 || b.size() > 3) return std::nullopt;
+  const std::optional<std::int64_t> rows = product(a), weight = product(b);
+  if (!rows || !weight) return std::nullopt;
+  Matmul result;
+  result.k = a.back();
+  result.n = transposed ? b[b.size() - 2] : b.back();
+  result.batch = b.size() == 3 ? b.front() : 1;
+  result.m = *rows / result.k / result.batch;
+  const std::int64_t inner = transposed ? b.back() : b[b.size() - 2];
+  if (inner != result.k || result.m <= 0) return std::nullopt;
+  return result;
+}
+
+void take_matmul(const Recorded& shapes, std::string_view op, KernelFigures& figures) {
+  const std::optional<Matmul> matmul = matmul_of(op, shapes);
+  if (!matmul) return;
+  figures.matmul = matmul;
+  const std::size_t left = op == "aten::addmm" || op == "aten::baddbmm" ? 1 : 0;
+  const Dtype a = shapes.type(left), b = shapes.type(left + 1);
+  if (known::bits(a) == 0 || known::bits(b) == 0) return;
+  figures.dtype_in = b;
+  figures.dtype_in_how = "dims";
+  // What it writes is 16 bits or more; of narrow operands the output's type is not recorded.
+  const Dtype out = known::bits(a) >= 16 ? a : Dtype::kBf16;
+  figures.bytes = bytes_of(matmul->batch * matmul->m * matmul->k, a) +
+                  bytes_of(matmul->batch * matmul->k * matmul->n, b) +
+                  bytes_of(matmul->batch * matmul->m * matmul->n, out);
+}
+
 // Copies and sets carry their bytes. A copy inside the device reads and writes each of them.
 void take_copy_engine(const run::Run& run, std::span<const run::ActivityId> members,
                       const run::Group& group, KernelFigures& figures) {
@@ -139,8 +177,19 @@ void take_copy_engine(const run::Run& run, std::span<const run::ActivityId> memb
   if (each < static_cast<double>(kMostElements)) figures.bytes = static_cast<std::int64_t>(each);
 }
 
+// Dense peak of the matrix units for operands of this type, FLOP per ns; 0: unknown.
+double arithmetic_peak(const run::Run& run, Dtype dtype) {
+  if (!run.gpu) return 0;
+  const known::Gpu& gpu = run.gpu->gpu;
+  const int bits = known::bits(dtype);
+  const double tflops = bits == 16 ? gpu.half_tflops : bits == 8 ? gpu.fp8_tflops : 0;
+  return tflops * 1e3;
+}
+
 // Whether the peak of the device memory is the roof: not so for copies over PCIe or a link.
-bool device_memory_bound(const run::Run& run, const run::Group& group) {
+bool device_memory_bound(const run::Run& run, const run::Group& group,
+                         const KernelFigures& figures) {
+  if (figures.matmul) return true;  // or its arithmetic: see rate()
   if (group.device_kind == store::DeviceKind::kKernel) {
     return group.kind == Owner::kCast || group.kind == Owner::kCopy ||
            group.kind == Owner::kElementwise || group.kind == Owner::kActivation ||
@@ -177,6 +226,10 @@ void weigh(const run::Run& run, std::span<const run::ActivityId> members, Kernel
   const std::string_view op = figures.op;
   if (copies_by_op(op)) {
     take_copy(*shapes, op, figures);
+  } else if (op == "aten::cat") {
+    figures.dims = shapes->dims.front();  // of the first tensor: what is written is larger
+  } else if (group.kind == Owner::kGemm) {
+    take_matmul(*shapes, op, figures);
   } else if (group.info.grid_rule == known::GridRule::kLinear) {
     take_elementwise(*shapes, figures);
   }
@@ -197,12 +250,19 @@ void rate(const run::Run& run, const Peak& peak, Nanos fastest, KernelFigures& f
   if (!figures.bytes || figures.avg_ns <= 0) return;
   const auto bytes = static_cast<double>(*figures.bytes);
   figures.gbps = bytes / static_cast<double>(figures.avg_ns);  // 1 B/ns = 1 GB/s
-  if (peak.gbps <= 0 || !device_memory_bound(run, group)) return;
-  const double share = *figures.gbps / peak.gbps;
+  if (peak.gbps <= 0 || !device_memory_bound(run, group, figures)) return;
+  const double arithmetic =
+      figures.matmul ? arithmetic_peak(run, figures.dtype_in) * static_cast<double>(figures.avg_ns)
+                     : 0;
+  const double memory_share = *figures.gbps / peak.gbps;
+  const double compute_share = arithmetic > 0 ? figures.matmul->flops() / arithmetic : 0;
+  const bool compute = compute_share > memory_share;
+  const double share = compute ? compute_share : memory_share;
   // Facts on GPUs, section 6: what takes less than the run's fastest kernel at the roof is bound by
   // latency, not by memory.
-  figures.regime =
-      bytes / peak.gbps < static_cast<double>(fastest) ? Regime::kLatency : Regime::kMemory;
+  figures.regime = bytes / peak.gbps < static_cast<double>(fastest) ? Regime::kLatency
+                   : compute                                        ? Regime::kCompute
+                                                                    : Regime::kMemory;
   if (share <= 1) {
     figures.of_peak = share;
   } else {

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/version.h"
+#include "report/explain.h"
 #include "report/json_writer.h"
 #include "report/table.h"
 #include "report/views.h"
@@ -396,6 +397,15 @@ void write_suspect(JsonWriter& w, const Answer& answer, std::size_t index) {
   w.begin_object("fix", kBlock);
   w.text("summary", suspect.fix);
   texts(w, "alternatives", suspect.alternatives);
+  w.begin_array("options", kBlock);
+  for (const verdict::Remedy& remedy : suspect.remedies) {
+    w.begin_object({}, kBlock);
+    w.text("name", remedy.name);
+    w.text("summary", remedy.summary);
+    write_gain(w, remedy.gain);
+    w.end();
+  }
+  w.end();
   w.end();
   write_gain(w, suspect.gain);
   w.end();
@@ -548,6 +558,7 @@ std::string render_json(const Answer& answer, std::optional<Table> table) {
   write_ranks(w, answer);
   write_facts(w, answer);
   if (answer.what_if != nullptr) write_what_if(w, *answer.what_if);
+  if (answer.explanation != nullptr) write_explanation(w, answer);
   if (table) write_table_json(w, *table, answer);
   w.end();
   return w.take();

@@ -51,6 +51,7 @@ void add_rank_of_answer(Page& page, const Answer& answer);
 void add_ranks(Page& page, const Answer& answer, int rows);
 // Where a suspect's launches stand in the code, or why that is not known.
 void add_place(Page& page, const Answer& answer, const verdict::Suspect& suspect);
+void add_suspect(Page& page, const Answer& answer, std::size_t index);
 void add_suspects(Page& page, const Answer& answer, std::size_t at_most);
 void add_ruled_out(Page& page, const Answer& answer, std::size_t at_most);
 std::string gain_text(const Page& page, const verdict::Gain& gain);

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "evidence/ranks.h"
+#include "verdict/explain.h"
 #include "verdict/verdict.h"
 #include "verdict/what_if.h"
 
@@ -23,8 +24,9 @@ struct Answer {
   const run::Run* run = nullptr;
   const evidence::Evidence* evidence = nullptr;
   const verdict::Verdict* verdict = nullptr;
-  const verdict::WhatIfAnswer* what_if = nullptr;  // of the command whatif
-  evidence::Ranks ranks = {};                      // where the input holds several
+  const verdict::WhatIfAnswer* what_if = nullptr;     // of the command whatif
+  const verdict::Explanation* explanation = nullptr;  // of the command explain
+  evidence::Ranks ranks = {};                         // where the input holds several
   std::optional<Error> failure = {};
   bool usable() const { return run != nullptr && evidence != nullptr && verdict != nullptr; }
 };
@@ -43,6 +45,9 @@ std::string render_text(const Answer& answer, const TextOptions& options);
 
 // The answer of the command whatif: what changes, the step before and after, what bounds it.
 std::string render_what_if(const Answer& answer, const TextOptions& options);
+
+// The answer of the command explain: a block per kernel.
+std::string render_explanation(const Answer& answer, const TextOptions& options);
 
 // One table of the commands steps, budget, kernels, layers, ops, sources, gaps. The longest rows
 // first, 20 unless `all`. Empty where the answer is not usable.

@@ -54,7 +54,9 @@ std::string steps_text(const Page& page, const Answer& answer) {
   out += steps.used == 1 ? fmt::format(": {}", page.duration(steps.mean))
                          : fmt::format(": {} mean, {} p99", page.duration(steps.mean),
                                        page.duration(steps.p99));
-  return out + fmt::format("; busy {}", text::percent(steps.device_busy));
+  if (steps.mean <= 0) return out;
+  return out + fmt::format("; device busy {}", text::percent(static_cast<double>(steps.busy_ns) /
+                                                             static_cast<double>(steps.mean)));
 }
 
 std::string device_text(const Answer& answer) {

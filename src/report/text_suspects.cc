@@ -51,16 +51,11 @@ std::string elements_text(const evidence::KernelFigures& kernel) {
                      text::count(kernel.elements->max));
 }
 
-std::string calls_text(double calls) {
-  const auto whole = static_cast<std::int64_t>(calls);
-  return static_cast<double>(whole) == calls ? text::count(whole) : text::number(calls);
-}
-
 // Of the suspect's largest kernel.
 std::string figures_text(const Page& page, const Answer& answer, const verdict::Suspect& suspect) {
   if (suspect.kernels.empty()) return {};
   const evidence::KernelFigures& kernel = answer.evidence->kernels[suspect.kernels.front()];
-  std::string out = fmt::format("{} calls a step, {} each", calls_text(kernel.calls_per_step),
+  std::string out = fmt::format("{} calls a step, {} each", text::amount(kernel.calls_per_step),
                                 page.duration(kernel.avg_ns));
   out += launch_text(group_of(*answer.run, kernel));
   const bool said = suspect.tensor && kernel.elements_exact == suspect.tensor->elements;
@@ -114,31 +109,13 @@ Ink ink_of(verdict::Standing standing) {
   return standing == verdict::Standing::kContributor ? Ink::kYellow : Ink::kPlain;
 }
 
-void add_suspect(Page& page, const Answer& answer, std::size_t index) {
-  const verdict::Suspect& suspect = answer.verdict->suspects[index];
-  const std::string head = fmt::format(
-      "{}  {}: {}, {}; {} exposed per step, {}", index + 1, suspect.id,
-      verdict::standing_name(suspect.standing), verdict::confidence_name(suspect.confidence),
-      page.duration(suspect.exposed_ns_per_step), text::percent(suspect.share));
-  page.paragraph(head, 0, 3, ink_of(suspect.standing));
-  const bool said = index == 0 && answer.verdict->headline.find(suspect.claim) != std::string::npos;
-  if (!said) page.paragraph(suspect.claim, 3, 3);
-  if (suspect.tensor) {
-    page.labelled("tensor", tensor_text(*suspect.tensor, suspect.live_fraction));
+std::string remedies_text(const Page& page, const verdict::Suspect& suspect) {
+  std::string out;
+  for (const verdict::Remedy& remedy : suspect.remedies) {
+    out += fmt::format("{}{} {}", out.empty() ? "the step then: " : ", ", remedy.name,
+                       page.duration(remedy.gain.expected));
   }
-  page.labelled("kernel", kernel_text(answer, suspect));
-  page.labelled("", figures_text(page, answer, suspect));
-  // The first suspect's place and gain stand under the headline already.
-  if (index > 0) {
-    add_place(page, answer, suspect);
-    page.labelled("gain", gain_text(page, suspect.gain));
-  }
-  page.labelled("fix", suspect.fix);
-  if (page.options().all) {
-    for (const std::string& other : suspect.alternatives) page.labelled("or", other);
-    page.labelled("facts", facts_text(suspect));
-  }
-  page.paragraph("Disproved if " + suspect.disproved_if, 3, 3);
+  return out;
 }
 
 }  // namespace
@@ -163,6 +140,37 @@ void add_place(Page& page, const Answer& answer, const verdict::Suspect& suspect
   const auto& kernels = answer.evidence->kernels;
   const bool in_replay = !suspect.kernels.empty() && kernels[suspect.kernels.front()].in_replay;
   if (in_replay) page.labelled("at", "not recorded in replay; --mapping CAPTURE lends it");
+}
+
+void add_suspect(Page& page, const Answer& answer, std::size_t index) {
+  const verdict::Suspect& suspect = answer.verdict->suspects[index];
+  const std::string head = fmt::format(
+      "{}  {}: {}, {}; {} exposed per step, {}", index + 1, suspect.id,
+      verdict::standing_name(suspect.standing), verdict::confidence_name(suspect.confidence),
+      page.duration(suspect.exposed_ns_per_step), text::percent(suspect.share));
+  page.paragraph(head, 0, 3, ink_of(suspect.standing));
+  const bool said = index == 0 && answer.verdict->headline.find(suspect.claim) != std::string::npos;
+  if (!said) page.paragraph(suspect.claim, 3, 3);
+  if (suspect.tensor) {
+    page.labelled("tensor", tensor_text(*suspect.tensor, suspect.live_fraction));
+  }
+  page.labelled("kernel", kernel_text(answer, suspect));
+  page.labelled("", figures_text(page, answer, suspect));
+  // The first suspect's place and gain stand under the headline already.
+  if (index > 0) {
+    add_place(page, answer, suspect);
+    page.labelled("gain", gain_text(page, suspect.gain));
+  }
+  page.labelled("fix", suspect.fix);
+  page.labelled("", remedies_text(page, suspect));
+  if (page.options().all) {
+    for (const std::string& other : suspect.alternatives) page.labelled("or", other);
+    for (const verdict::Remedy& remedy : suspect.remedies) {
+      page.labelled(remedy.name, remedy.summary + ": " + gain_text(page, remedy.gain));
+    }
+    page.labelled("facts", facts_text(suspect));
+  }
+  page.paragraph("Disproved if " + suspect.disproved_if, 3, 3);
 }
 
 void add_suspects(Page& page, const Answer& answer, std::size_t at_most) {

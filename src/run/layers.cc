@@ -39,6 +39,11 @@ std::vector<Kernel> kernels_of(const Run& run, const Step& step, std::size_t key
     kernel.last = i;
     kernel.sparse = a.kind == known::Owner::kMoeGemm || a.kind == known::Owner::kRouter;
   }
+  // Calls with nothing in between are of one place (an output matrix once per request), whatever their
+  // number.
+  for (Kernel& k : by_key) {
+    if (k.last - k.first + 1 == k.calls) k.calls = std::min<std::int64_t>(k.calls, 1);
+  }
   by_key.erase(
       std::remove_if(by_key.begin(), by_key.end(), [](const Kernel& k) { return k.calls == 0; }),
       by_key.end());

@@ -206,6 +206,7 @@ std::string_view op_name(const Origin& origin);  // empty: none recorded
 std::vector<store::StringId> op_chain(const Run& run, store::OpRow op);
 // The line behind a call: the nearest frame of user code; none without frames.
 std::optional<Source> source_of(const Run& run, store::CallRow call);
+std::optional<Source> source_of(const Run& run, store::FrameRow innermost);
 // "Input Dims" text to a list of shapes; a scalar is an empty shape. Broken text gives an empty
 // list.
 std::vector<std::vector<std::int64_t>> parse_dims(std::string_view json);

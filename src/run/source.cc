@@ -108,11 +108,15 @@ std::vector<store::StringId> op_chain(const Run& run, OpRow op) {
 
 std::optional<Source> source_of(const Run& run, store::CallRow call) {
   if (!call.valid() || run.call_frame.empty()) return std::nullopt;
+  return source_of(run, run.call_frame[call.index]);
+}
+
+std::optional<Source> source_of(const Run& run, FrameRow innermost) {
   const store::Trace& trace = *run.trace;
   std::optional<Source> found;
   std::string via;
   std::array<std::string_view, 2> called_from;  // of the two frames below
-  for (FrameRow f = run.call_frame[call.index]; f.valid(); f = run.frame_parent[f.index]) {
+  for (FrameRow f = innermost; f.valid(); f = run.frame_parent[f.index]) {
     const std::string_view name = trace.strings[trace.frames.name[f.index]];
     const auto frame = read_file_frame(name);
     if (!frame) {

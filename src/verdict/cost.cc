@@ -69,14 +69,6 @@ std::string bound_after(const evidence::Evidence& evidence, Nanos left,
   return largest == bounds.end() ? std::string() : std::string(largest->first);
 }
 
-Gain bound_gain(const evidence::Evidence& evidence, Nanos exposed, std::span<const Owner> cured) {
-  Gain gain;
-  gain.step_now = gain.high = evidence.steps.mean;
-  gain.low = gain.expected = std::max<Nanos>(0, evidence.steps.mean - exposed);
-  gain.bound_by_after = bound_after(evidence, gain.expected, cured);
-  return gain;
-}
-
 // The window's steps stand for all used ones: its ratio of after to now is taken. Low: the host costs
 // nothing; expected: as the step without a profiler says, where it is known, else as profiled; high:
 // as profiled.
@@ -107,6 +99,14 @@ Gain retimed_gain(const evidence::Evidence& evidence, evidence::Change change) {
 }
 
 }  // namespace
+
+Gain bound_gain(const evidence::Evidence& evidence, Nanos exposed, std::span<const Owner> cured) {
+  Gain gain;
+  gain.step_now = gain.high = evidence.steps.mean;
+  gain.low = gain.expected = std::max<Nanos>(0, evidence.steps.mean - exposed);
+  gain.bound_by_after = bound_after(evidence, gain.expected, cured);
+  return gain;
+}
 
 const evidence::BudgetRow* row_of(const evidence::Evidence& evidence, Owner owner) {
   const auto row = std::find_if(evidence.budget.begin(), evidence.budget.end(),

@@ -54,14 +54,18 @@ void examine(evidence::Evidence& evidence, Verdict& verdict) {
   // Profilers slow the host by more than this: less idle time may not be there without one.
   constexpr double kLeastShare = 0.1;
   const evidence::BudgetRow* row = row_of(evidence, Owner::kIdleHostLaunch);
-  if (row == nullptr || row->share < kLeastShare) return;
+  if (row == nullptr) return;
+  // What graphs explain is theirs.
+  const Nanos late =
+      row->ns_per_step - exposed_by(verdict, "graph-missing") - exposed_by(verdict, "graph-launch");
+  if (static_cast<double>(late) < kLeastShare * static_cast<double>(evidence.steps.mean)) return;
   const double launches = launches_per_step(*evidence.run);
 
   Suspect suspect;
   suspect.id = "host-launch";
   suspect.confidence = confidence_of(evidence);
   suspect.claim = claim_text(evidence, launches);
-  suspect.ns_per_step = suspect.exposed_ns_per_step = row->ns_per_step;
+  suspect.ns_per_step = suspect.exposed_ns_per_step = late;
   Cure graph{{}, {Owner::kIdleHostLaunch}};
   graph.change.graph = true;
   set_cost(evidence, graph, suspect);

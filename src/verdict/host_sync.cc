@@ -18,6 +18,7 @@ using known::Owner;
 // The waits that held launches back: which calls, how often, from where.
 struct Waits {
   store::StringId api;  // of the most idle time
+  Nanos idle = 0;       // per step
   double per_step = 0;
   std::optional<run::Source> source;
 };
@@ -28,7 +29,9 @@ Waits find_waits(const evidence::Evidence& evidence) {
   std::map<store::StringId, Nanos> idle_by_api;
   std::vector<store::CallRow> calls;
   for (const evidence::Gap& gap : evidence.gaps) {
-    if (gap.owner != Owner::kIdleHostSync || !gap.call.valid()) continue;
+    if (gap.owner != Owner::kIdleHostSync || is_behind_blocking_copy(evidence, gap)) continue;
+    waits.idle += gap.end - gap.begin;
+    if (!gap.call.valid()) continue;
     idle_by_api[run.trace->calls.name[gap.call.index]] += gap.end - gap.begin;
     if (calls.empty() || calls.back() != gap.call) calls.push_back(gap.call);
   }
@@ -37,6 +40,7 @@ Waits find_waits(const evidence::Evidence& evidence) {
     if (idle > most) waits.api = api, most = idle;
   }
   if (evidence.steps.used > 0) {
+    waits.idle /= evidence.steps.used;
     waits.per_step = static_cast<double>(calls.size()) / static_cast<double>(evidence.steps.used);
   }
   for (const store::CallRow call : calls) {
@@ -53,8 +57,7 @@ std::string state_wait(evidence::Evidence& evidence) {
                       own_query("steps.host_wait_ns"));
 }
 
-void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdict& verdict) {
-  const Waits waits = find_waits(evidence);
+void accuse(evidence::Evidence& evidence, const Waits& waits, Verdict& verdict) {
   Suspect suspect;
   suspect.id = "host-sync";
   suspect.confidence = Confidence::kLikely;
@@ -64,8 +67,8 @@ void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdic
       "after such a wait",
       evidence.run->trace->strings.or_empty(waits.api),
       times > 1 ? text::count(times) + " times" : "once");
-  suspect.exposed_ns_per_step = row.ns_per_step;
-  suspect.ns_per_step = std::max(row.ns_per_step, evidence.steps.host_wait_ns);
+  suspect.exposed_ns_per_step = waits.idle;
+  suspect.ns_per_step = std::max(waits.idle, evidence.steps.host_wait_ns);
   if (waits.source) suspect.where.push_back(*waits.source);
   Cure no_waits{{}, {Owner::kIdleHostSync}};
   no_waits.change.no_waits = true;
@@ -81,25 +84,32 @@ void accuse(evidence::Evidence& evidence, const evidence::BudgetRow& row, Verdic
   verdict.suspects.push_back(std::move(suspect));
 }
 
-void examine(evidence::Evidence& evidence, Verdict& verdict) {
-  constexpr double kLeastShare = 0.05;  // a step always ends in some wait for its tokens
+// Most of a long wait is time in which the device works: that part makes nothing slow.
+void rule_out(evidence::Evidence& evidence, Nanos idle, bool accused, Verdict& verdict) {
   constexpr double kNotableWait = 0.2;  // of the step; less is not worth ruling out
-  constexpr double kWellBusy = 0.9;     // else the device did not work meanwhile
-  const evidence::BudgetRow* row = row_of(evidence, Owner::kIdleHostSync);
-  if (row != nullptr && row->share >= kLeastShare) return accuse(evidence, *row, verdict);
+  constexpr Nanos kMostlyHidden = 5;    // times the idle time
   const evidence::StepStats& steps = evidence.steps;
+  const Nanos waited = steps.host_wait_ns;
   const bool notable =
-      static_cast<double>(steps.host_wait_ns) >= kNotableWait * static_cast<double>(steps.mean);
-  if (!notable || steps.device_busy < kWellBusy) return;
-  const Nanos idle = row != nullptr ? row->ns_per_step : 0;
+      static_cast<double>(waited) >= kNotableWait * static_cast<double>(steps.mean);
+  if (!notable || waited < kMostlyHidden * idle) return;
   verdict.ruled_out.push_back(
-      {"host-sync",
+      {accused ? "host-wait" : "host-sync",
        "the host's waiting for the device makes the step slow",
        fmt::format(
            "the host waits {} a step, but the device works meanwhile: only {} is idle after "
            "a wait",
-           text::duration(steps.host_wait_ns, true), text::duration(idle, true)),
+           text::duration(waited, true), text::duration(idle, true)),
        {state_wait(evidence)}});
+}
+
+void examine(evidence::Evidence& evidence, Verdict& verdict) {
+  constexpr double kLeastShare = 0.05;  // a step always ends in some wait for its tokens
+  const Waits waits = find_waits(evidence);
+  const bool costs = waits.idle > 0 && static_cast<double>(waits.idle) >=
+                                           kLeastShare * static_cast<double>(evidence.steps.mean);
+  if (costs) accuse(evidence, waits, verdict);
+  rule_out(evidence, waits.idle, costs, verdict);
 }
 
 }  // namespace

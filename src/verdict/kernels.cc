@@ -6,6 +6,21 @@
 
 namespace culprit::verdict {
 
+bool accused(const Verdict& verdict, std::size_t kernel) {
+  return std::any_of(verdict.suspects.begin(), verdict.suspects.end(), [&](const Suspect& suspect) {
+    return std::find(suspect.kernels.begin(), suspect.kernels.end(), kernel) !=
+           suspect.kernels.end();
+  });
+}
+
+Nanos exposed_by(const Verdict& verdict, std::string_view id) {
+  Nanos exposed = 0;
+  for (const Suspect& suspect : verdict.suspects) {
+    if (suspect.id == id) exposed += suspect.exposed_ns_per_step;
+  }
+  return exposed;
+}
+
 std::vector<run::GroupId> groups_of(const evidence::Evidence& evidence,
                                     std::span<const std::size_t> kernels) {
   std::vector<run::GroupId> groups;

@@ -40,7 +40,7 @@ void examine(Evidence& evidence, Verdict& verdict) {
   std::string_view op;
   for (std::size_t i = 0; i < evidence.kernels.size(); ++i) {
     const KernelFigures& kernel = evidence.kernels[i];
-    if (!copies_within_a_type(evidence, kernel)) continue;
+    if (accused(verdict, i) || !copies_within_a_type(evidence, kernel)) continue;
     const std::int64_t times = times_per_layer(evidence, kernel.calls_per_step);
     const std::string_view by = layout_op(kernel);
     if (times == 0 || (by.empty() && !kernel.op.empty())) continue;
@@ -58,7 +58,7 @@ void examine(Evidence& evidence, Verdict& verdict) {
   suspect.claim =
       fmt::format("{}: a copy that changes only the layout, {} times in each of {} layers, {} each",
                   op.empty() ? std::string("A copy kernel within one type") : std::string(op),
-                  text::number(calls / static_cast<double>(*evidence.run->layers.count)),
+                  text::amount(calls / static_cast<double>(*evidence.run->layers.count)),
                   *evidence.run->layers.count, text::duration(largest.avg_ns, true));
   set_cost(evidence, {scaled(evidence, groups_of(evidence, copies), 0), {Owner::kCopy}}, suspect);
   suspect.disproved_if = "the tensor is contiguous already: then the copy was asked for by name";

@@ -17,9 +17,10 @@ using evidence::KernelFigures;
 using known::Owner;
 
 constexpr double kLeastShare = 0.03;
-constexpr double kNearRoof = 0.6;
-constexpr double kFewBlocks = 0.6;     // of the multiprocessors
-constexpr Nanos kLongKernel = 15'000;  // shorter ones are bound by latency anyway
+constexpr double kNearRoof = 0.6;       // of the memory's
+constexpr double kNearRoofGemm = 0.35;  // few rows and few blocks reach half of it at best
+constexpr double kFewBlocks = 0.6;      // of the multiprocessors
+constexpr Nanos kLongKernel = 15'000;   // shorter ones are bound by latency anyway
 
 std::int64_t blocks_of(const run::Group& group) {
   std::int64_t blocks = 1;
@@ -73,7 +74,7 @@ std::optional<Starved> look_at(const Evidence& evidence, std::size_t index) {
   // A matrix multiplication of few rows keeps the memory busy from few blocks: only its bytes tell.
   const bool matrix = group.kind == Owner::kGemm || group.kind == Owner::kMoeGemm;
   if (matrix && !starved.of_roof) return std::nullopt;
-  if (starved.of_roof.value_or(0) > kNearRoof) return std::nullopt;
+  if (starved.of_roof.value_or(0) > (matrix ? kNearRoofGemm : kNearRoof)) return std::nullopt;
   return starved;
 }
 

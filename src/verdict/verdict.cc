@@ -11,10 +11,13 @@
 namespace culprit::verdict {
 namespace {
 
-// Every suspect the tool knows. Order decides ties and the list for people.
-constexpr std::array<const Judge*, 11> kJudges{
-    &kWholePoolCast, &kWeightDequant, &kLayoutCopy, &kLowOccupancy, &kSingleBlock, &kCommLatency,
-    &kExposedComm,   &kHostLaunch,    &kHostSync,   &kPrefill,      &kStepStall};
+// Every suspect the tool knows. Order decides ties and the list for people; who comes first keeps a
+// kernel, or an idle time, from those who come later.
+constexpr std::array<const Judge*, 20> kJudges{
+    &kWholePoolCast, &kWholePoolCopy, &kWeightDequant, &kBatchCast,       &kLayoutCopy,
+    &kRepeatedRead,  &kLowOccupancy,  &kSingleBlock,   &kGemmInefficient, &kSmallKernels,
+    &kCommLatency,   &kExposedComm,   &kGraphMissing,  &kGraphLaunch,     &kHostLaunch,
+    &kHostWork,      &kBlockingCopy,  &kHostSync,      &kPrefill,         &kStepStall};
 
 constexpr double kCulpritShare = 1.0 / 3;
 constexpr Nanos kCulpritLead = 2;  // times the next suspect
@@ -33,22 +36,6 @@ void rank(std::vector<Suspect>& suspects) {
   }
 }
 
-std::string headline(const evidence::Evidence& evidence, const std::vector<Suspect>& suspects) {
-  if (evidence.steps.mean <= 0) return "no single culprit: no step could be measured";
-  if (!suspects.empty() && suspects.front().standing == Standing::kCulprit) {
-    const Suspect& culprit = suspects.front();
-    return fmt::format("{} costs {}", culprit.id, cost_text(evidence, culprit.exposed_ns_per_step));
-  }
-  if (!suspects.empty() && suspects.front().standing == Standing::kContributor) {
-    return fmt::format("no single culprit: the largest cause found is {}, {}", suspects.front().id,
-                       cost_text(evidence, suspects.front().exposed_ns_per_step));
-  }
-  if (evidence.budget.empty()) return "no single culprit: the step has no device time";
-  const evidence::BudgetRow& largest = evidence.budget.front();
-  return fmt::format("no single culprit: the largest part is {}, {}",
-                     known::owner_name(largest.owner), cost_text(evidence, largest.ns_per_step));
-}
-
 // Inside a graph the device is idle only where it is known to be: a replay that is one row is work.
 Nanos idle_time(const evidence::Evidence& evidence) {
   Nanos idle = 0, inside_graphs = 0;
@@ -61,9 +48,36 @@ Nanos idle_time(const evidence::Evidence& evidence) {
   return idle + inside_graphs / std::max<std::int64_t>(evidence.steps.used, 1);
 }
 
+constexpr double kMostIdle = 0.1;
+
+// Where the device is hardly ever idle, that is said first.
+std::string busy_text(const evidence::Evidence& evidence) {
+  const auto step = static_cast<double>(evidence.steps.mean);
+  const auto idle = static_cast<double>(idle_time(evidence));
+  if (idle > kMostIdle * step) return {};
+  return fmt::format("the device works {} of the step; ", text::percent((step - idle) / step));
+}
+
+std::string headline(const evidence::Evidence& evidence, const std::vector<Suspect>& suspects) {
+  if (evidence.steps.mean <= 0) return "no single culprit: no step could be measured";
+  if (!suspects.empty() && suspects.front().standing == Standing::kCulprit) {
+    const Suspect& culprit = suspects.front();
+    return fmt::format("{} costs {}", culprit.id, cost_text(evidence, culprit.exposed_ns_per_step));
+  }
+  if (!suspects.empty() && suspects.front().standing == Standing::kContributor) {
+    return fmt::format("no single culprit: {}the largest cause found is {}, {}",
+                       busy_text(evidence), suspects.front().id,
+                       cost_text(evidence, suspects.front().exposed_ns_per_step));
+  }
+  if (evidence.budget.empty()) return "no single culprit: the step has no device time";
+  const evidence::BudgetRow& largest = evidence.budget.front();
+  return fmt::format("no single culprit: the largest part is {}, {}",
+                     known::owner_name(largest.owner), cost_text(evidence, largest.ns_per_step));
+}
+
 // What works as well as it can: large kernels near the memory roof, and a device that is never idle.
 void find_healthy(evidence::Evidence& evidence, Verdict& verdict) {
-  constexpr double kMostIdle = 0.1, kNearRoof = 0.6, kLargeKernel = 0.02;
+  constexpr double kNearRoof = 0.6, kLargeKernel = 0.02;
   const Nanos step = evidence.steps.mean, idle = idle_time(evidence);
   if (step > 0 && static_cast<double>(idle) <= kMostIdle * static_cast<double>(step)) {
     verdict.healthy.push_back(
@@ -74,12 +88,9 @@ void find_healthy(evidence::Evidence& evidence, Verdict& verdict) {
   }
   for (std::size_t i = 0; i < evidence.kernels.size(); ++i) {
     const evidence::KernelFigures& kernel = evidence.kernels[i];
-    const bool accused =
-        std::any_of(verdict.suspects.begin(), verdict.suspects.end(), [&](const Suspect& suspect) {
-          return std::find(suspect.kernels.begin(), suspect.kernels.end(), i) !=
-                 suspect.kernels.end();
-        });
-    if (accused || kernel.share < kLargeKernel || kernel.of_peak.value_or(0) < kNearRoof) continue;
+    if (accused(verdict, i) || kernel.share < kLargeKernel ||
+        kernel.of_peak.value_or(0) < kNearRoof)
+      continue;
     const run::Group& group = evidence.run->groups[kernel.group.index];
     const std::string_view name = group.info.short_name.empty()
                                       ? evidence.run->trace->strings.or_empty(group.name)

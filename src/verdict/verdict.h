@@ -32,6 +32,13 @@ struct Gain {
   std::string method = "bound";
 };
 
+// One way to cure a suspect, with what it costs itself.
+struct Remedy {
+  std::string name;     // "gather"
+  std::string summary;  // one clause
+  Gain gain;
+};
+
 struct Suspect {
   std::string id;  // "whole-pool-cast"
   Standing standing = Standing::kMinor;
@@ -48,7 +55,8 @@ struct Suspect {
   std::string disproved_if;
   std::string fix;
   std::vector<std::string> alternatives;
-  evidence::Change change;  // what the fix changes in the step's graph
+  std::vector<Remedy> remedies;  // of several, each with its own gain; `gain` is the cause gone
+  evidence::Change change;       // what the fix changes in the step's graph
   Gain gain;
 };
 

@@ -2,19 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <regex>
 
-#include "base/near.h"
 #include "base/text.h"
 #include "verdict/judges.h"
+#include "verdict/select.h"
 
 namespace culprit::verdict {
 namespace {
-
-// std::regex recurses once per character: longer names are matched by their beginning.
-constexpr std::size_t kMostMatched = 4096;
 
 class Changes {
  public:
@@ -24,9 +19,8 @@ class Changes {
   }
 
   Status remove(const std::string& what) {
-    const auto suspect = std::find_if(verdict_.suspects.begin(), verdict_.suspects.end(),
-                                      [&](const Suspect& s) { return s.id == what; });
-    if (suspect == verdict_.suspects.end()) return scale(what, 0);
+    const Suspect* suspect = suspect_named(verdict_, what);
+    if (suspect == nullptr) return scale(what, 0);
     merge(suspect->change);
     said_.push_back(fmt::format("without {} ({} exposed per step)", what,
                                 text::duration(suspect->exposed_ns_per_step, true)));
@@ -34,25 +28,15 @@ class Changes {
   }
 
   Status scale(const std::string& expression, double factor) {
-    std::regex pattern;
-    try {
-      pattern = std::regex(expression, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error& error) {
-      return usage(fmt::format("\"{}\" is not a regular expression: {}", expression, error.what()),
-                   "quote special characters: \\( \\[ \\*");
-    }
-    std::int64_t groups = 0;
+    TRY(const std::vector<std::size_t> kernels, kernels_matching(evidence_, verdict_, expression));
     Nanos time = 0;
-    for (const evidence::KernelFigures& kernel : evidence_.kernels) {
-      if (!fits(pattern, kernel)) continue;
-      change_.scale[kernel.group.index] *= factor;
-      time += kernel.ns_per_step;
-      ++groups;
+    for (const std::size_t kernel : kernels) {
+      change_.scale[evidence_.kernels[kernel].group.index] *= factor;
+      time += evidence_.kernels[kernel].ns_per_step;
     }
-    if (groups == 0) return unknown(expression);
     const std::string which =
-        fmt::format("{} {} \"{}\" ({} per step)", groups,
-                    groups == 1 ? "kernel that matches" : "kernels that match", expression,
+        fmt::format("{} {} \"{}\" ({} per step)", kernels.size(),
+                    kernels.size() == 1 ? "kernel that matches" : "kernels that match", expression,
                     text::duration(time, true));
     said_.push_back(factor == 0 ? "without " + which
                                 : which + " at " + text::percent(factor) + " of the time");
@@ -72,24 +56,6 @@ class Changes {
   const std::vector<std::string>& said() const { return said_; }
 
  private:
-  static Error usage(std::string what, std::string hint) {
-    return {Error::Code::kUsage, std::move(what), "", std::move(hint)};
-  }
-  bool fits(const std::regex& pattern, const evidence::KernelFigures& kernel) const {
-    const run::Group& group = evidence_.run->groups[kernel.group.index];
-    const auto found = [&](std::string_view name) {
-      name = name.substr(0, kMostMatched);
-      return std::regex_search(name.begin(), name.end(), pattern);
-    };
-    return found(evidence_.run->trace->strings.or_empty(group.name)) ||
-           found(group.info.short_name);
-  }
-  Error unknown(const std::string& name) const {
-    std::vector<std::string> ids;
-    for (const Suspect& suspect : verdict_.suspects) ids.push_back(suspect.id);
-    return usage(fmt::format("\"{}\" fits no suspect and no kernel of this run", name),
-                 did_you_mean(name, ids, "`culprit kernels TRACE --all` lists the kernels"));
-  }
   void merge(const evidence::Change& other) {
     for (std::size_t i = 0; i < other.scale.size(); ++i) change_.scale[i] *= other.scale[i];
     change_.graph |= other.graph;

@@ -99,7 +99,7 @@ std::string claim_text(const Evidence& evidence, const PoolRead& read) {
                                                : "KV pool";
   const std::string where = read.layers > 0
                                 ? fmt::format("in each of {} layers", read.layers)
-                                : fmt::format("{} times a step", text::number(read.calls_per_step));
+                                : fmt::format("{} times a step", text::amount(read.calls_per_step));
   return fmt::format(
       "The whole {} ({}{}) is converted {} {}, every step, however little of it is in use{}", which,
       pool, read.tensors > 1 ? " each" : "", conversion_text(kernel), where,
@@ -126,27 +126,41 @@ void state_facts(Evidence& evidence, const PoolRead& read, std::vector<std::stri
   }
 }
 
-std::vector<std::string> alternatives(const Evidence& evidence, const PoolRead& read) {
-  std::vector<std::string> list{
-      "an attention backend that reads the 8-bit pool itself (no conversion at all)",
-      "a fused kernel that converts in registers while it reads",
-      "control, not cure: a BF16 KV pool has no cast, at half the capacity"};
+// Time that gathering and casting the live entries takes, as a share of the cast's time now: 3 bytes
+// per value (facts on the public whole-pool casts, section 10) at the bandwidth that the cast reaches,
+// or what two kernels take at least. Live entries unknown: as if they were few.
+double gather_share(const Evidence& evidence, const PoolRead& read) {
+  constexpr double kTwoSmallKernels = 5'000;  // ns; one that does next to nothing takes 1 to 3 us
+  const KernelFigures& kernel = evidence.kernels[read.kernels.front()];
+  const auto now = static_cast<double>(std::max<Nanos>(1, kernel.avg_ns));
+  const std::int64_t active = evidence.known.deployment.active_tokens.value_or(0);
+  const double live =
+      read.rows > 0 ? static_cast<double>(active) / static_cast<double>(read.rows) : 0;
+  return std::min(1.0, std::max(live, kTwoSmallKernels / now));
+}
+
+std::vector<Remedy> remedies(const Evidence& evidence, const PoolRead& read,
+                             std::span<const run::GroupId> groups, const Gain& gone) {
   const std::optional<std::int64_t> active = evidence.known.deployment.active_tokens;
-  if (active && read.rows > *active && read.row > 0) {
-    // Gather and cast: read 8 bit, write 16 bit, read 16 bit again; the cast now: 3 bytes per value.
-    const double moved =
-        5.0 * static_cast<double>(*active) / (3.0 * static_cast<double>(read.rows));
-    list.insert(list.begin(),
-                fmt::format("gathering the {} live tokens moves {} of the bytes the cast moves now",
-                            text::count(*active), text::percent(moved)));
-  }
-  return list;
+  const Cure gather{scaled(evidence, groups, gather_share(evidence, read)), {Owner::kCast}};
+  const auto saved = static_cast<double>(gone.step_now - gone.expected);
+  return {
+      {"gather",
+       active ? fmt::format("gather the {} live entries and cast those", text::count(*active))
+              : "gather the live entries and cast those (few of them; --active-tokens says how "
+                "many)",
+       gain_of(evidence, static_cast<Nanos>(saved * (1 - gather_share(evidence, read))), gather)},
+      {"fused", "attention converts in registers while it reads, and takes no longer than now",
+       gone},
+      {"native-fp8", "a backend that computes on the 8-bit pool itself: no conversion at all",
+       gone}};
 }
 
 // All pool reads are one suspect, told by the largest.
 Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<TensorVerdict>& table) {
   std::vector<std::size_t> kernels;
   for (const PoolRead& each : evidence.pool_reads) {
+    if (each.copies) continue;
     kernels.insert(kernels.end(), each.kernels.begin(), each.kernels.end());
   }
   Suspect suspect = accuse_kernels(evidence, "whole-pool-cast", kernels);
@@ -166,13 +180,19 @@ Suspect accuse(Evidence& evidence, const PoolRead& read, const std::vector<Tenso
       "the kernel takes as long with a pool of half the size (--max-total-tokens), or is still "
       "launched with a 16-bit KV pool";
   suspect.fix = "gather the active entries of the pool, then convert only those";
-  suspect.alternatives = alternatives(evidence, read);
+  suspect.alternatives = {
+      "SGLang: --attention-backend flashmla, trtllm_mla or another that reads FP8 on this GPU",
+      "vLLM: an attention backend with FP8 KV support for this GPU (VLLM_ATTENTION_BACKEND)",
+      "control, not cure: a BF16 KV pool has no cast, at half the capacity"};
+  suspect.remedies = remedies(evidence, read, groups_of(evidence, kernels), suspect.gain);
   return suspect;
 }
 
 void examine(Evidence& evidence, Verdict& verdict) {
-  if (evidence.pool_reads.empty()) return;
-  const PoolRead largest = evidence.pool_reads.front();
+  const auto cast = std::find_if(evidence.pool_reads.begin(), evidence.pool_reads.end(),
+                                 [](const PoolRead& read) { return !read.copies; });
+  if (cast == evidence.pool_reads.end()) return;
+  const PoolRead largest = *cast;
   const std::vector<TensorVerdict> table = hold_against_model(evidence, largest);
   Suspect suspect = accuse(evidence, largest, table);
   const std::span<const TensorVerdict> tensors(table);
