@@ -74,7 +74,8 @@ std::string bytes_text(const evidence::KernelFigures& kernel) {
 
 void add_parents(Page& page, std::string_view label, const std::vector<Parent>& parents,
                  std::int64_t steps) {
-  const std::size_t shown = page.options().all ? parents.size() : std::min<std::size_t>(4, parents.size());
+  const std::size_t shown =
+      page.options().all ? parents.size() : std::min<std::size_t>(4, parents.size());
   const auto used = static_cast<double>(std::max<std::int64_t>(1, steps));
   for (std::size_t i = 0; i < shown; ++i) {
     page.labelled(i == 0 ? label : "",
@@ -129,10 +130,11 @@ void add_kernel(Page& page, const Answer& answer, const Explained& explained) {
   page.labelled("suspect", fmt::format("{}", fmt::join(explained.accused_of, ", ")));
   page.blank();
   if (explained.tensors.empty()) {
-    page.paragraph(answer.evidence->known.model
-                       ? "The model's tensors cannot be held against it: its elements are not known."
-                       : "--model CONFIG holds every tensor of the model against it.",
-                   3, 3);
+    page.paragraph(
+        answer.evidence->known.model
+            ? "The model's tensors cannot be held against it: its elements are not known."
+            : "--model CONFIG holds every tensor of the model against it.",
+        3, 3);
   } else {
     constexpr int kTensorsShown = 12;
     page.lines(grid_lines(tensor_grid(explained), page.options(), kTensorsShown));
@@ -179,7 +181,8 @@ std::string render_explanation(const Answer& answer, const TextOptions& options)
 void write_explanation(JsonWriter& w, const Answer& answer) {
   w.begin_object("explain", kBlock);
   const verdict::Explanation& explanation = *answer.explanation;
-  w.text_or_null("suspect", explanation.suspect != nullptr ? explanation.suspect->id : std::string());
+  w.text_or_null("suspect",
+                 explanation.suspect != nullptr ? explanation.suspect->id : std::string());
   w.begin_array("kernels", kBlock);
   for (const Explained& explained : explanation.kernels) {
     w.begin_object({}, kBlock);

@@ -84,12 +84,10 @@ class Parents {
     const run::Origin origin = run::origin_of(run_, activity);
     const std::string_view none = activity.in_graph ? kInReplay : kNotRecorded;
     const Where at{origin.run, frame_of(origin), op_of(origin)};
-    ops_.add({at.run, 0, at.op}, ns, [&] {
-      return origin.op.valid() ? chain_text(origin) : std::string(none);
-    });
-    sources_.add({at.run, at.frame, 0}, ns, [&] {
-      return origin.call.valid() ? source_text(origin) : std::string(none);
-    });
+    ops_.add({at.run, 0, at.op}, ns,
+             [&] { return origin.op.valid() ? chain_text(origin) : std::string(none); });
+    sources_.add({at.run, at.frame, 0}, ns,
+                 [&] { return origin.call.valid() ? source_text(origin) : std::string(none); });
     const store::CallTable& calls = run_.trace->calls;
     const std::pair<std::uint32_t, std::uint32_t> launch =
         activity.call.valid() ? std::pair{calls.name[activity.call.index].index,
@@ -127,7 +125,8 @@ class Parents {
 
 std::string elements_text(const KernelFigures& kernel) {
   if (kernel.elements_exact) return text::count(*kernel.elements_exact);
-  return fmt::format("{} to {}", text::count(kernel.elements->min), text::count(kernel.elements->max));
+  return fmt::format("{} to {}", text::count(kernel.elements->min),
+                     text::count(kernel.elements->max));
 }
 
 HeldTensor hold(known::Tensor tensor, const KernelFigures& kernel) {
@@ -138,8 +137,8 @@ HeldTensor hold(known::Tensor tensor, const KernelFigures& kernel) {
   const bool type = !typed || kernel.dtype_in == tensor.dtype || kernel.dtype_out == tensor.dtype;
   HeldTensor held{std::move(tensor), size && type, {}};
   held.because =
-      !size ? fmt::format("{} elements, the kernel wrote {}", text::count(held.tensor.elements),
-                          elements_text(kernel))
+      !size   ? fmt::format("{} elements, the kernel wrote {}", text::count(held.tensor.elements),
+                            elements_text(kernel))
       : !type ? fmt::format("held as {}, the kernel reads {}", known::dtype_name(held.tensor.dtype),
                             known::dtype_name(kernel.dtype_in))
               : fmt::format("{} elements", text::count(held.tensor.elements));
@@ -201,8 +200,8 @@ Error no_such_suspect(const Verdict& verdict, const std::string& id) {
   std::vector<std::string> found;
   for (const Suspect& suspect : verdict.suspects) found.push_back(suspect.id);
   const auto known = rules();
-  const bool exists = std::any_of(known.begin(), known.end(),
-                                  [&](const Rule& rule) { return rule.id == id; });
+  const bool exists =
+      std::any_of(known.begin(), known.end(), [&](const Rule& rule) { return rule.id == id; });
   std::string what = exists ? fmt::format("{} is no suspect of this run", id)
                             : fmt::format("no suspect is called \"{}\"", id);
   std::string others = found.empty() ? "this run has no suspects"

@@ -25,11 +25,11 @@ struct HeldTensor {
 };
 
 struct Explained {
-  std::size_t kernel = 0;  // index into Evidence::kernels
-  Nanos fastest = 0, median = 0, slowest = 0;        // of one call
-  std::vector<Parent> ops, sources, launches;        // most time first
-  std::vector<HeldTensor> tensors;                   // what fits first; empty without a model
-  std::vector<std::string> accused_of;               // ids of the suspects that cite it
+  std::size_t kernel = 0;                      // index into Evidence::kernels
+  Nanos fastest = 0, median = 0, slowest = 0;  // of one call
+  std::vector<Parent> ops, sources, launches;  // most time first
+  std::vector<HeldTensor> tensors;             // what fits first; empty without a model
+  std::vector<std::string> accused_of;         // ids of the suspects that cite it
 };
 
 struct Explanation {
