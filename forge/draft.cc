@@ -49,24 +49,24 @@ std::int64_t rows_of(const Geometry& model, std::int64_t prefill) {
 Call attention(const Geometry& model, const std::vector<Frame>& frames, std::int64_t prefill) {
   const std::int64_t live = prefill > 0 ? prefill : model.requests * model.context;
   const std::int64_t bytes = live * model.kv_width() * (model.fp8_pool ? 2 : 4);
-  const double work = prefill > 0 ? 2.0 * static_cast<double>(prefill * prefill) *
-                                        static_cast<double>(model.shard(model.heads) * model.head_dim)
-                                  : 0;
+  const double work = prefill > 0
+                          ? 2.0 * static_cast<double>(prefill * prefill) *
+                                static_cast<double>(model.shard(model.heads) * model.head_dim)
+                          : 0;
   const Nanos by_work = std::llround(work / (model.gpu.tflops * 1'000 * 0.45));
-  const std::string name = prefill > 0        ? kernel::gqa_prefill_attention()
-                           : model.fp8_pool   ? kernel::gqa_attention_fp8()
-                                              : kernel::gqa_attention();
-  Launch run = on_device(name, 1, 128, 168, 49'152,
-                         std::max(model.memory_time(bytes), by_work) + 3'000);
+  const std::string name = prefill > 0      ? kernel::gqa_prefill_attention()
+                           : model.fp8_pool ? kernel::gqa_attention_fp8()
+                                            : kernel::gqa_attention();
+  Launch run =
+      on_device(name, 1, 128, 168, 49'152, std::max(model.memory_time(bytes), by_work) + 3'000);
   // Keys are split so that the device is full once or twice.
   const std::int64_t kv_heads = model.shard(model.kv_heads);
   const std::int64_t splits = std::max<std::int64_t>(
       1, (2 * model.gpu.device.sms + model.requests * kv_heads - 1) / (model.requests * kv_heads));
-  run.grid = prefill > 0
-                 ? std::array<int, 3>{static_cast<int>((prefill + 127) / 128), 1,
-                                      static_cast<int>(kv_heads)}
-                 : std::array<int, 3>{static_cast<int>(model.requests * splits), 1,
-                                      static_cast<int>(kv_heads)};
+  run.grid = prefill > 0 ? std::array<int, 3>{static_cast<int>((prefill + 127) / 128), 1,
+                                              static_cast<int>(kv_heads)}
+                         : std::array<int, 3>{static_cast<int>(model.requests * splits), 1,
+                                              static_cast<int>(kv_heads)};
   run.api = Api::kLaunchKernelExC;
   return bare(frames + Frame{prefill > 0 ? "flashinfer/prefill.py(2011): run"
                                          : "flashinfer/decode.py(1043): run",
@@ -79,22 +79,23 @@ Call store(const Geometry& model, const std::vector<Frame>& frames, std::int64_t
       "void store_kvcache<1024l>(unsigned char*, unsigned char*, unsigned char const*, unsigned "
       "char const*, long const*, long)",
       static_cast<int>(rows), 256, 26, 0, small_time(model, rows * model.kv_width() * 8));
-  return bare(frames + frame("mem_cache/memory_pool.py", 1043, "set_kv_buffer", kBackend, 889),
-              store, 9'600);
+  return bare(frames, store, 9'600);
 }
 
 // One shot over peer memory where messages are small.
 Call fast_reduce(const Geometry& model, std::int64_t rows, int line) {
-  Launch reduce = on_device(kernel::custom_all_reduce(), 36, 512, 40, 0,
-                            5'200 + rows * model.hidden * 2 / 150);
+  Launch reduce =
+      on_device(kernel::custom_all_reduce(), 36, 512, 40, 0, 5'200 + rows * model.hidden * 2 / 150);
   const std::vector<Frame> stack = {
       frame("distributed/communication_op.py", 11, "tensor_model_parallel_all_reduce", kLinear,
             line),
       frame("distributed/device_communicators/custom_all_reduce.py", 389, "custom_all_reduce",
             "distributed/parallel_state.py", 577)};
   Call call = bare(stack, reduce, 8'200);
-  call.ops = {{0, "sgl_kernel::all_reduce",
-               {scalar("139861443"), bf16({rows, model.hidden}), bf16({rows, model.hidden})}, false}};
+  call.ops = {{0,
+               "sgl_kernel::all_reduce",
+               {scalar("139861443"), bf16({rows, model.hidden}), bf16({rows, model.hidden})},
+               false}};
   return call;
 }
 
@@ -118,11 +119,10 @@ Parts layer_parts(const Draft& draft, std::int64_t prefill) {
   if (model.world > 1) parts.push_back({Role::kReduce, fast_reduce(model, rows, 1498)});
   parts.push_back({Role::kNormMlp, add_norm(Role::kNormMlp)});
   parts.push_back({Role::kGateUp, gemm(draft, Role::kGateUp, rows)});
-  parts.push_back({Role::kActivation,
-                   sglang::silu_and_mul(draft.frames_of(Role::kActivation), rows,
-                                        model.shard(model.width),
-                                        {small_time(model, rows * model.shard(model.width) * 6),
-                                         6'000})});
+  parts.push_back(
+      {Role::kActivation,
+       sglang::silu_and_mul(draft.frames_of(Role::kActivation), rows, model.shard(model.width),
+                            {small_time(model, rows * model.shard(model.width) * 6), 6'000})});
   parts.push_back({Role::kDown, gemm(draft, Role::kDown, rows)});
   if (model.world > 1) parts.push_back({Role::kReduce, fast_reduce(model, rows, 1498)});
   return parts;
@@ -133,9 +133,9 @@ Parts head_parts(const Draft& draft) {
   Parts parts = {{Role::kHead, gemm(draft, Role::kHead, model.requests)}};
   if (model.world > 1) {
     const std::int64_t shard = model.shard(model.vocab);
-    parts.push_back({Role::kGather, all_gather(draft.frames_of(Role::kHead), model.requests, shard,
-                                               model.world,
-                                               {20'000 + model.requests * shard * 2 / 40, 14'000})});
+    parts.push_back(
+        {Role::kGather, all_gather(draft.frames_of(Role::kHead), model.requests, shard, model.world,
+                                   {20'000 + model.requests * shard * 2 / 40, 14'000})});
   }
   parts.push_back(
       {Role::kLogits,
@@ -166,11 +166,10 @@ Parts prepare_parts(const Draft& draft) {
   return {{Role::kInput,
            copy_to_device({builtin(kTensorTo, kBatch, 1938)}, model.requests, {1'300, 70'000})},
           {Role::kInput,
-           elementwise({builtin("method add_ of Tensor object at 0x7f3990d2d1f0", kBatch, 1961)},
-                       "aten::add_",
-                       {tensor("long int", {model.requests}), scalar("1"), scalar("1")},
-                       kernel::add_scalar(kernel::Element::kLong), model.requests, 1024,
-                       {1'700, 9'000})}};
+           elementwise(
+               {builtin("method add_ of Tensor object at 0x7f3990d2d1f0", kBatch, 1961)},
+               "aten::add_", {tensor("long int", {model.requests}), scalar("1"), scalar("1")},
+               kernel::add_scalar(kernel::Element::kLong), model.requests, 1024, {1'700, 9'000})}};
 }
 
 // The tokens are copied while the next step runs: only the step before is waited for.
@@ -185,9 +184,9 @@ Parts result_parts(const Draft& draft) {
   wait.api = Api::kEventSynchronize;
   wait.call = 1'900;
   return {{Role::kResult, copy},
-          {Role::kWait, bare({builtin("method synchronize of Event object at 0x7f39fd3b1c40",
-                                      kOutput, 349)},
-                             wait, 14'000)}};
+          {Role::kWait,
+           bare({builtin("method synchronize of Event object at 0x7f39fd3b1c40", kOutput, 349)},
+                wait, 14'000)}};
 }
 
 Parts embed_parts(const Draft& draft, std::int64_t rows) {
@@ -200,6 +199,33 @@ Parts embed_parts(const Draft& draft, std::int64_t rows) {
   gather.launches.front().grid = {static_cast<int>(rows), 2, 1};
   gather.launches.front().block = {256, 1, 1};
   return {{Role::kEmbed, gather}};
+}
+
+// The library's choice: for one row a product of matrix and vector; else from Hopper on, tiles that fit the rows, as many blocks as multiprocessors; on
+// older devices tiles of 64 rows, the sum split until the device is full.
+void choose_tiles(const Geometry& model, std::int64_t rows, std::int64_t n, Launch& launch) {
+  if (rows == 1) {
+    launch.name = kernel::matrix_vector();
+    launch.api = Api::kLaunchKernel;
+    launch.grid = {static_cast<int>((n + 15) / 16), 1, 1};
+    launch.shared = 0;
+    return;
+  }
+  const std::int64_t wide = n >= 65'536 ? 192 : n >= 14'336 ? 128 : 64;
+  if (model.gpu.device.major >= 9) {
+    const std::int64_t tall = rows <= 8 ? 8 : rows <= 16 ? 16 : rows <= 32 ? 32 : 64;
+    launch.name = rows > 64 ? "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNN"
+                            : fmt::format("nvjet_tst_{}x{}_64x{}_4x1_v_bz_TNT", wide, tall,
+                                          wide > 64 ? 8 : 14);
+    launch.grid = {model.gpu.device.sms, 1, 1};
+    return;
+  }
+  const std::int64_t tile = wide > 128 ? 256 : wide;
+  const std::int64_t tiles = (n + tile - 1) / tile * ((rows + 63) / 64);
+  const std::int64_t splits = std::clamp<std::int64_t>(2 * model.gpu.device.sms / tiles, 1, 8);
+  launch.name = fmt::format("ampere_bf16_s16816gemm_bf16_{}x64_ldg8_f2f_stages_64x5_tn", tile);
+  launch.grid = {static_cast<int>((n + tile - 1) / tile), static_cast<int>((rows + 63) / 64),
+                 static_cast<int>(splits)};
 }
 
 template <class Visit>
@@ -220,8 +246,7 @@ Block block_of(const Parts& parts, std::vector<Frame> outer, bool in_graph) {
 }
 
 std::vector<Frame> model_frames() {
-  return in_forward(true) +
-         frame(kModel, 497, "forward", "model_executor/model_runner.py", 2625);
+  return in_forward(true) + frame(kModel, 497, "forward", "model_executor/model_runner.py", 2625);
 }
 
 }  // namespace
@@ -238,6 +263,8 @@ std::vector<Frame> Draft::frames_of(Role role) const {
       return attention + module("RotaryEmbedding_@", "layers/rotary_embedding/base.py", 214,
                                 "forward_cuda", kModel, 221);
     case Role::kStore:
+      return frames_of(Role::kAttention) +
+             frame("mem_cache/memory_pool.py", 1043, "set_kv_buffer", kBackend, 889);
     case Role::kAttention:
       return attention +
              module("RadixAttention_@", "layers/radix_attention.py", 93, "forward", kModel, 224) +
@@ -262,7 +289,8 @@ std::vector<Frame> Draft::frames_of(Role role) const {
 }
 
 Nanos small_time(const Geometry& geometry, std::int64_t bytes) {
-  return std::max<Nanos>(2'400, std::llround(static_cast<double>(bytes) / (geometry.gpu.gbps * 0.6)));
+  return std::max<Nanos>(2'400,
+                         std::llround(static_cast<double>(bytes) / (geometry.gpu.gbps * 0.6)));
 }
 
 std::int64_t weight_rows(const Geometry& model, Role role) {
@@ -288,27 +316,22 @@ Call gemm(const Draft& draft, Role role, std::int64_t rows) {
   const std::int64_t n = weight_rows(model, role), k = weight_columns(model, role);
   const std::vector<Frame> stack =
       draft.frames_of(role) +
-      (role == Role::kHead
-           ? builtin("method matmul of type object at 0x7f3bc8a1e3c0", kLogits, 884)
-           : builtin("function linear", kUnquant, 141));
+      (role == Role::kHead ? builtin("method matmul of type object at 0x7f3bc8a1e3c0", kLogits, 884)
+                           : builtin("function linear", kUnquant, 141));
   if (model.awq && role != Role::kHead) {
     const Nanos time = model.memory_time(n * k / 2 + 2 * n * k / 128 + 2 * rows * (n + k)) + 1'500;
     Launch launch = on_device(kernel::marlin_gemm(), model.gpu.device.sms, 256, 255, 98'304,
                               std::max(time, model.gemm_time(rows, n, k) / 4));
     Call call = bare(stack, launch, 11'000);
-    call.ops = {{0, "sgl_kernel::gptq_marlin_gemm",
+    call.ops = {{0,
+                 "sgl_kernel::gptq_marlin_gemm",
                  {bf16({rows, k}), Value{}, tensor("int", {k / 16, n * 2}), bf16({k / 128, n})},
                  false}};
     return call;
   }
-  const bool hopper = model.gpu.device.major >= 9;
-  const std::string_view name =
-      !hopper    ? (rows > 64 ? "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
-                              : "ampere_bf16_s16816gemm_bf16_64x64_ldg8_f2f_stages_64x5_tn")
-      : rows > 64 ? "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNN"
-                  : "nvjet_tst_64x16_64x14_4x1_v_bz_TNT";
-  return linear(stack, rows, n, k, name, model.gpu.device.sms,
-                {model.gemm_time(rows, n, k), 9'200});
+  Call call = linear(stack, rows, n, k, "", 1, {model.gemm_time(rows, n, k), 9'200});
+  choose_tiles(model, rows, n, call.launches.front());
+  return call;
 }
 
 Draft make_draft(const Geometry& geometry, std::int64_t prefill) {
@@ -331,7 +354,9 @@ Draft make_draft(const Geometry& geometry, std::int64_t prefill) {
 Nanos device_time(const Draft& draft) {
   Nanos sum = 0;
   visit_calls(draft, [&](const Call& call, std::int64_t times) {
-    for (const Launch& launch : call.launches) sum += times * (launch.device + draft.run.gap);
+    for (const Launch& launch : call.launches) {
+      if (!launch.aside) sum += times * (launch.device + draft.run.gap);
+    }
   });
   return sum;
 }
@@ -350,9 +375,10 @@ void balance(Draft& draft, double share) {
   Nanos work = 0;
   visit_calls(draft, [&](const Call& call, std::int64_t times) { work += times * call.host; });
   const Nanos calls = host_time(draft) - work;
-  const double wanted = share * static_cast<double>(device_time(draft)) - static_cast<double>(calls);
-  draft.run.host_scale = std::max(
-      80, static_cast<int>(std::lround(1'000 * wanted / static_cast<double>(work))));
+  const double wanted =
+      share * static_cast<double>(device_time(draft)) - static_cast<double>(calls);
+  draft.run.host_scale =
+      std::max(80, static_cast<int>(std::lround(1'000 * wanted / static_cast<double>(work))));
 }
 
 Step step_of(const Draft& draft, bool graphs) {
@@ -371,9 +397,9 @@ Step step_of(const Draft& draft, bool graphs) {
   layers.frames = module("LlamaDecoderLayer_@", kModel, 276, "forward", kModel, 379);
   step.blocks = {
       block_of(draft.prepare, in_prepare(), false),
-      block_of(draft.embed, model + module("VocabParallelEmbedding_0",
-                                           "layers/vocab_parallel_embedding.py", 468, "forward",
-                                           kModel, 365),
+      block_of(draft.embed,
+               model + module("VocabParallelEmbedding_0", "layers/vocab_parallel_embedding.py", 468,
+                              "forward", kModel, 365),
                graphs),
       std::move(layers),
       block_of(draft.head, model_frames(), graphs),

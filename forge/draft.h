@@ -15,12 +15,12 @@
 namespace culprit::forge {
 
 enum class Role {
-  kInput,   // the new tokens go to the device
+  kInput,  // the new tokens go to the device
   kEmbed,
-  kNorm,    // before attention
+  kNorm,  // before attention
   kQkv,
   kRope,
-  kStore,   // the new keys and values go to the pool
+  kStore,  // the new keys and values go to the pool
   kAttention,
   kOut,
   kReduce,  // over the ranks
@@ -46,7 +46,7 @@ using Parts = std::vector<Part>;
 struct Draft {
   Geometry geometry;
   Parts prepare, embed, layer, head, sample, results;
-  bool pieces = false;  // each layer is a graph of its own
+  bool pieces = false;          // each layer is a graph of its own
   Nanos piece_launch = 46'000;  // API time and the engine's work for each
   Nanos piece_host = 120'000;
   Run run;
@@ -58,7 +58,7 @@ struct Draft {
 // `prefill`: the same layers over that many new tokens of one request; 0: decode.
 Draft make_draft(const Geometry& geometry, std::int64_t prefill);
 
-Nanos device_time(const Draft& draft);  // of a step
+Nanos device_time(const Draft& draft);  // of a step, on its first stream
 Nanos host_time(const Draft& draft);    // of a step without graphs, API calls included
 // Host work takes what makes an eager step's host time this share of its device time.
 void balance(Draft& draft, double share);

@@ -30,8 +30,8 @@ Wish any_batch(Random&) { return {}; }
 void whole_pool_cast(Scene& scene, Random& random) {
   Draft& draft = scene.draft;
   const Geometry& model = draft.geometry;
-  const Nanos time = time_of(model.pool_slots() * model.kv_width() * 3,
-                             model.gpu.gbps * random.share(0.45, 0.62));
+  const Nanos time =
+      time_of(model.pool_slots() * model.kv_width() * 3, model.gpu.gbps * random.share(0.45, 0.62));
   std::vector<Call> casts;
   for (const int line : {897, 898}) {
     casts.push_back(to_dtype(
@@ -57,8 +57,8 @@ void whole_pool_copy(Scene& scene, Random& random) {
   const std::int64_t elements = model.pool_slots() * model.kv_width();
   const Nanos time =
       time_of(elements * 4, model.gpu.gbps * (apart ? random.share(0.8, 0.9) : 0.55));
-  Launch copy = on_device(kernel::strided_copy_bf16(), static_cast<int>((elements + 511) / 512), 128,
-                          28, 0, time);
+  Launch copy = on_device(kernel::strided_copy_bf16(), static_cast<int>((elements + 511) / 512),
+                          128, 28, 0, time);
   if (apart) {
     copy.api = Api::kMemcpyAsync;
     copy.name = "Memcpy DtoD (Device -> Device)";
@@ -93,12 +93,12 @@ void weight_dequant(Scene& scene, Random&) {
   unpacked.geometry.awq = false;
   for (const Role role : kGemms) {
     const std::int64_t n = weight_rows(model, role), k = weight_columns(model, role);
-    Call unpack = bare(
-        draft.frames_of(role) + builtin("method awq_dequantize of PyCapsule object at 0x7f3bd1c07e40",
-                                        "layers/quantization/awq.py", 312),
-        on_device(kernel::awq_dequantize(), static_cast<int>(n * k / 8 / 256), 256, 38, 0,
-                  time_of(n * k * 5 / 2, model.gpu.gbps * 0.55) + 1'500),
-        7'000);
+    Call unpack = bare(draft.frames_of(role) +
+                           builtin("method awq_dequantize of PyCapsule object at 0x7f3bd1c07e40",
+                                   "layers/quantization/awq.py", 312),
+                       on_device(kernel::awq_dequantize(), static_cast<int>(n * k / 8 / 256), 256,
+                                 38, 0, time_of(n * k * 5 / 2, model.gpu.gbps * 0.55) + 1'500),
+                       7'000);
     unpack.ops = {{0,
                    "sgl_kernel::awq_dequantize",
                    {tensor("int", {k, n / 8}), bf16({k / 128, n}), tensor("int", {k / 128, n / 8})},
@@ -124,20 +124,31 @@ void layout_copy(Scene& scene, Random& random) {
   const Nanos time = random.between(4'200, 5'600) +
                      time_of(model.requests * heads * model.head_dim * 4, model.gpu.gbps * 0.4);
   const auto copy = [&](int line) {
-    return flatten_copy(draft.frames_of(Role::kQkv) +
-                            builtin("method flatten of Tensor object at 0x7f3990d2ce90", kModel, line),
-                        heads, model.requests, model.head_dim, {time, 9'000});
+    return flatten_copy(
+        draft.frames_of(Role::kQkv) +
+            builtin("method flatten of Tensor object at 0x7f3990d2ce90", kModel, line),
+        heads, model.requests, model.head_dim, {time, 9'000});
   };
   after(draft.layer, Role::kAttention, {copy(226)});
   if (random.coin()) after(draft.layer, Role::kQkv, {copy(218)});
 }
 
-// A residual stream in fp32 between kernels of bf16: each norm converts its input and output.
+Wish quick_large_batch(Random&) {
+  Wish wish;
+  wish.least_requests = 24;
+  wish.most_requests = 64;
+  wish.most_context = 1'024;
+  wish.most_layer = 150'000;
+  return wish;
+}
+
+// A residual stream in fp32 between kernels of bf16: norm, rope and activation convert their input and
+// output.
 void batch_cast(Scene& scene, Random&) {
   Draft& draft = scene.draft;
   const Geometry& model = draft.geometry;
   const Cost cost = {small_time(model, model.requests * model.hidden * 6), 7'200};
-  for (const Role role : {Role::kNorm, Role::kNormMlp}) {
+  for (const Role role : {Role::kNorm, Role::kRope, Role::kNormMlp}) {
     const std::vector<Frame> stack = draft.frames_of(role);
     before(draft.layer, role,
            {to_dtype(stack + builtin(kTensorTo, "layers/layernorm.py", 188),
@@ -198,7 +209,8 @@ Call top_p_scan(const Scene& scene, std::string name, int grid, Nanos time) {
 // The cumulative sum of one row is one block's work in the kernel for many rows.
 void single_block(Scene& scene, Random& random) {
   const double ns_per_value = random.share(2.2, 3.2);
-  const auto time = static_cast<Nanos>(ns_per_value * static_cast<double>(scene.draft.geometry.vocab));
+  const auto time =
+      static_cast<Nanos>(ns_per_value * static_cast<double>(scene.draft.geometry.vocab));
   before(scene.draft.sample, Role::kSample,
          {top_p_scan(scene,
                      "void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float> "
@@ -244,8 +256,8 @@ void gemm_inefficient(Scene& scene, Random& random) {
     Launch& launch = call.launches.front();
     launch.name = name;
     launch.api = Api::kLaunchKernel;
-    launch.grid = {static_cast<int>(std::max<std::int64_t>(tiles, draft.geometry.gpu.device.sms)), 1,
-                   1};
+    launch.grid = {static_cast<int>(std::max<std::int64_t>(tiles, draft.geometry.gpu.device.sms)),
+                   1, 1};
     launch.block = {256, 1, 1};
     launch.device = static_cast<Nanos>(slower * static_cast<double>(launch.device));
   });
@@ -324,7 +336,8 @@ std::vector<Call> eager_rope(const Draft& draft) {
 Wish quick_layers(Random&) {
   Wish wish;
   wish.most_requests = 16;
-  wish.most_layer = 260'000;
+  wish.most_context = 2'048;
+  wish.most_layer = 170'000;
   return wish;
 }
 
@@ -361,8 +374,8 @@ std::span<const Planted> device_faults() {
               whole_pool_cast, nullptr},
       Planted{"whole-pool-copy", "the pool of each layer is cloned before a few rows are written",
               any_batch, whole_pool_copy, nullptr},
-      Planted{"batch-cast", "activations go to fp32 and back around each norm", large_batch,
-              batch_cast, nullptr},
+      Planted{"batch-cast", "activations go to fp32 and back around norm and rope",
+              quick_large_batch, batch_cast, nullptr},
       Planted{"weight-dequant", "AWQ weights are unpacked before every GEMM", awq_weights,
               weight_dequant, nullptr},
       Planted{"layout-copy", "attention's input or output is flattened through a copy", large_batch,

@@ -28,11 +28,10 @@ Gpu gpu(std::string_view name, std::int64_t memory_mib, int major, int minor, in
 }
 
 Gpu draw_gpu(Random& random, const Wish& wish) {
-  const std::array linked{
-      gpu("NVIDIA H100 80GB HBM3", 81'079, 9, 0, 132, 3'350, 989, true),
-      gpu("NVIDIA H200", 143'167, 9, 0, 132, 4'800, 989, true),
-      gpu("NVIDIA A100-SXM4-80GB", 81'153, 8, 0, 108, 2'039, 312, true),
-      gpu("NVIDIA B200", 182'642, 10, 0, 148, 8'000, 2'250, true)};
+  const std::array linked{gpu("NVIDIA H100 80GB HBM3", 81'079, 9, 0, 132, 3'350, 989, true),
+                          gpu("NVIDIA H200", 143'167, 9, 0, 132, 4'800, 989, true),
+                          gpu("NVIDIA A100-SXM4-80GB", 81'153, 8, 0, 108, 2'039, 312, true),
+                          gpu("NVIDIA B200", 182'642, 10, 0, 148, 8'000, 2'250, true)};
   const std::array unlinked{
       gpu("NVIDIA L40S", 45'589, 8, 9, 142, 864, 362, false),
       gpu("NVIDIA RTX PRO 6000 Blackwell Server Edition", 97'251, 12, 0, 188, 1'792, 500, false)};
@@ -56,9 +55,8 @@ std::int64_t weights_of(const Geometry& model) {
 }
 
 void draw_pool(Random& random, const Wish& wish, Geometry& model) {
-  const double free_bytes =
-      0.86 * static_cast<double>(model.gpu.device.memory) -
-      static_cast<double>(weights_of(model)) * (model.awq ? 0.55 : 2.0);
+  const double free_bytes = 0.86 * static_cast<double>(model.gpu.device.memory) -
+                            static_cast<double>(weights_of(model)) * (model.awq ? 0.55 : 2.0);
   const double row =
       static_cast<double>(model.layers * 2 * model.kv_width() * (model.fp8_pool ? 1 : 2));
   const auto fits = static_cast<std::int64_t>(std::max(0.0, free_bytes / row));
@@ -76,8 +74,8 @@ bool plausible(const Geometry& model, const Wish& wish) {
   const Nanos weights = model.memory_time(2 * model.layer_weights());
   const bool room =
       model.pool_tokens >= 60'000 && model.requests * model.context * 10 <= model.pool_tokens * 7;
-  return divides && room && weights >= wish.least_layer &&
-         weights <= wish.most_layer && model.vocab >= wish.least_vocab;
+  return divides && room && weights >= wish.least_layer && weights <= wish.most_layer &&
+         model.vocab >= wish.least_vocab && model.vocab <= wish.most_vocab;
 }
 
 }  // namespace
@@ -136,10 +134,9 @@ Geometry draw(Random& random, const Wish& wish) {
 
 namespace {
 std::string model_config(const Geometry& model) {
-  const std::string quantization =
-      model.awq ? R"(
+  const std::string quantization = model.awq ? R"(
   "quantization_config": {"bits": 4, "group_size": 128, "quant_method": "awq", "version": "gemm", "zero_point": true},)"
-                : "";
+                                             : "";
   return fmt::format(R"({{
   "architectures": [
     "LlamaForCausalLM"

@@ -52,7 +52,7 @@ struct Geometry {
   std::int64_t kv_width() const { return shard(kv_heads) * head_dim; }
   std::int64_t qkv_width() const { return shard(heads) * head_dim + 2 * kv_width(); }
   std::int64_t pool_slots() const { return pool_tokens + page; }  // one page of padding
-  std::int64_t layer_weights() const;                              // elements, of a rank
+  std::int64_t layer_weights() const;                             // elements, of a rank
   // Nanoseconds for bytes at the reach, and for operations at two thirds of the peak.
   Nanos memory_time(std::int64_t bytes) const;
   Nanos gemm_time(std::int64_t rows, std::int64_t n, std::int64_t k) const;
@@ -64,10 +64,10 @@ struct Wish {
   std::int64_t least_context = 512, most_context = 8'192;
   int least_world = 1, most_world = 1;
   bool fp8_pool = false, awq = false;
-  bool pcie = false;    // no links between the GPUs
-  bool linked = false;  // links between them
+  bool pcie = false;                                 // no links between the GPUs
+  bool linked = false;                               // links between them
   Nanos least_layer = 75'000, most_layer = 700'000;  // time to read a layer's 16-bit weights
-  std::int64_t least_vocab = 0;
+  std::int64_t least_vocab = 0, most_vocab = 1'000'000;
 };
 
 Geometry draw(Random& random, const Wish& wish);

@@ -104,7 +104,9 @@ std::string mean_float() {
 std::string add_scalar_float() {
   return vectorized(4, "at::native::CUDAFunctorOnSelf_add<float>", 2);
 }
-std::string rsqrt_float() { return vectorized(4, lambda_of("rsqrt_kernel_cuda", 2, 2, "float"), 2); }
+std::string rsqrt_float() {
+  return vectorized(4, lambda_of("rsqrt_kernel_cuda", 2, 2, "float"), 2);
+}
 std::string multiply_float() {
   return vectorized(4,
                     "at::native::BinaryFunctor<float, float, float, "
@@ -122,6 +124,15 @@ std::string negate_bf16() {
 }
 std::string silu_bf16() {
   return vectorized(8, lambda_of("(anonymous namespace)::silu_kernel", 1, 6, "c10::BFloat16"), 2);
+}
+
+std::string matrix_vector() {
+  constexpr std::string_view kTensor = "cublasGemvTensorStridedBatched<__nv_bfloat16";
+  return fmt::format(
+      "void gemv2T_kernel_val<int, int, __nv_bfloat16, __nv_bfloat16, __nv_bfloat16, float, 128, "
+      "16, 4, 4, false, false, cublasGemvParamsEx<int, {0} const>, {0} const>, {0}>, float> "
+      ">(cublasGemvParamsEx<int, {0} const>, {0} const>, {0}>, float>, float, float)",
+      kTensor);
 }
 
 std::string old_gemm() { return "ampere_bf16_s1688gemm_bf16_128x64_ldg8_f2f_stages_32x1_tn"; }
