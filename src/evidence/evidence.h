@@ -176,6 +176,14 @@ struct HostWork {
 };
 std::vector<HostWork> find_host_work(const Evidence& evidence);  // most time first
 
+// Other processes of the file with activities on a device of the same id, per step: in all, at the
+// same time as the run's own, and while the run's next activity stood in the queue. Zeros where the
+// file holds one process.
+struct Neighbours {
+  Nanos ns_per_step = 0, with_ours_per_step = 0, while_queued_per_step = 0;
+};
+Neighbours find_neighbours(const Evidence& evidence);
+
 // Facts about one kernel group, made at the first call; ids are empty where the figure is unknown.
 struct KernelFacts {
   std::string calls, time, average, exposed, elements, bytes, gbps, of_peak;

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "base/median.h"
 #include "known/kernel_name.h"
 
 namespace culprit::evidence {
@@ -11,13 +12,6 @@ namespace {
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
-}
-
-Nanos median(std::vector<Nanos>& values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // Names repeat; each distinct one is looked at once.
@@ -134,8 +128,8 @@ void HostView::measure_launches() {
       last = call;
     }
   }
-  launch_spacing_ = median(spacings);
-  launch_cost_ = median(costs);
+  launch_spacing_ = upper_median(std::move(spacings));
+  launch_cost_ = upper_median(std::move(costs));
 }
 
 std::pair<std::size_t, std::size_t> HostView::rows_of(store::ThreadId thread) const {

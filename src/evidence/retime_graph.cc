@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/median.h"
+
 namespace culprit::evidence {
 namespace {
 
@@ -18,12 +20,6 @@ constexpr Nanos kUsualLatency = 6'000,
 constexpr Nanos kMostGap = 10'000;         // between kernels of one stream that were both queued
 constexpr double kLeastLinked = 0.9;
 
-Nanos median(std::vector<Nanos>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Samples of one delay by key (API name, kernel group); the median of a key, else of all.
 class Delays {
  public:
@@ -33,9 +29,9 @@ class Delays {
     std::vector<Nanos> all;
     for (auto& [key, samples] : samples_) {
       all.insert(all.end(), samples.begin(), samples.end());
-      medians_[key] = median(samples);
+      medians_[key] = upper_median(std::move(samples));
     }
-    if (!all.empty()) otherwise_ = median(all);
+    if (!all.empty()) otherwise_ = upper_median(std::move(all));
   }
   Nanos operator[](std::uint32_t key) const {
     const auto found = medians_.find(key);

@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "base/median.h"
 #include "run/chapters.h"
 
 namespace culprit::run {
@@ -63,13 +64,6 @@ std::vector<StepList> classes_of(const Run& run) {
       alike->push_back(s);
   }
   return classes;
-}
-
-template <class Value>
-Value upper_median(std::vector<Value> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 std::int64_t activities_of(const Run& run, const StepLaunches& launches, std::size_t s) {

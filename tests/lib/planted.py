@@ -6,12 +6,23 @@ without it. Shares nothing with src or forge.
 import json
 import sys
 
-from kineto import Trace
+from kineto import Trace, joined
 
 GEMM = "nvjet_tst_64x8_64x16_4x1_v_bz_TNT"
 ATTENTION = "void flash::flash_fwd_splitkv_kernel<cutlass::bfloat16_t>(Params)"
 NORM = "void flashinfer::norm::FusedAddRMSNormKernel<8u, __nv_bfloat16>(Params)"
 FULL = (132, 1, 1)
+
+
+def cast_kernel(lambdas):
+    """A copy functor of the types that its lambdas tell, under LoadWithCast."""
+    return (f"void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambdas}, "
+            "std::array<char*, 2ul>, 4, TrivialOffsetCalculator<1, unsigned int>, TrivialOffsetCalculator<1, unsigned int>, "
+            "at::native::memory::LoadWithCast<1>, at::native::memory::StoreWithCast<1>>(int, Args)")
+
+
+TO_BF16 = cast_kernel("{lambda()#3}::operator()() const::{lambda()#12}::operator()() const::{lambda(c10::BFloat16)#1}")
+TO_FLOAT = cast_kernel("{lambda()#3}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}")
 
 
 def elementwise(functor):
@@ -45,6 +56,15 @@ class Decode(Trace):
 
     def host_time(self, at):
         return round(at / 3) - self.lead
+
+    def queue(self, count, busy):
+        """`count` GEMMs launched 8 µs apart that keep the device busy; returns when the host is free, `at` is their end."""
+        for k in range(count):
+            self.kernel(GEMM, busy / count, ts=round(self.at + 10 + k * busy / count, 3), launch_at=round(self.at + k * 8, 3),
+                        launch_dur=5, grid=FULL)
+        free = self.at + count * 8
+        self.at += busy + 12
+        return free
 
     def eager_step(self, kernels, mark, every):
         """Launches come every `every` µs, and each kernel starts 8 µs behind its launch."""
@@ -127,10 +147,7 @@ def host_work(work=3000, busy=6000, steps=12, healthy=0):
     n = 60
     for _ in range(steps):
         begin = run.at
-        for k in range(n):
-            run.kernel(GEMM, busy / n, ts=round(run.at + 10 + k * busy / n, 3), launch_at=round(run.at + k * 8, 3), launch_dur=5, grid=FULL)
-        free = run.at + n * 8
-        run.at += busy + 12
+        free = run.queue(n, busy)
         if healthy:
             run.frame("engine/sampler.py(88): sample_on_host", free, min(work, busy - n * 8 - 50))
         else:
@@ -147,10 +164,7 @@ def blocking_copy(size=38_000_000, copy=1800, busy=7000, behind=400, steps=12, h
     n = 70
     for _ in range(steps):
         begin = run.at
-        for k in range(n):
-            run.kernel(GEMM, busy / n, ts=round(run.at + 10 + k * busy / n, 3), launch_at=round(run.at + k * 8, 3), launch_dur=5, grid=FULL)
-        free = run.at + n * 8
-        run.at += busy + 12
+        free = run.queue(n, busy)
         if healthy:
             number = run.call("cudaMemcpyAsync", free, 6)["args"]["correlation"]
             run.on_device("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", run.at, 2, 7, number, bytes=64)
@@ -218,14 +232,10 @@ def pool_copy(slots=80000, heads=8, dim=128, layers=24, copies=3, each=40, rest=
 def batch_cast(batch=64, width=7168, casts=4, each=6, layers=30, gemm=90, steps=6, shapes=1, healthy=0):
     """Activations change type and back around every GEMM."""
     run = Decode()
-    name = ("void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::"
-            "operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul>, 4, "
-            "TrivialOffsetCalculator<1, unsigned int>, TrivialOffsetCalculator<1, unsigned int>, at::native::memory::LoadWithCast<1>, "
-            "at::native::memory::StoreWithCast<1>>(int, Args)")
     more = {"grid": (-(-batch * width // 512), 1, 1)}
     if shapes:
         more |= {"op": "aten::copy_", "dims": [[batch, width], [batch, width], []], "types": ["float", "c10::BFloat16", "Scalar"]}
-    layer = ([] if healthy else [(name, each, more)] * casts) + [(GEMM, gemm), (ATTENTION, 40), (GEMM, gemm)]
+    layer = ([] if healthy else [(TO_FLOAT, each, more)] * casts) + [(GEMM, gemm), (ATTENTION, 40), (GEMM, gemm)]
     for _ in range(steps):
         run.step(layer * layers, f"step[DECODE bs={batch}]")
     return run
@@ -249,13 +259,9 @@ def weight_dequant(layers=32, projections=4, dequant=60, gemm=25, step=12000, ba
 def pool_cast(layers=48, slots=65536, heads=8, dim=128, cast=150, attention=40, rest=6000, steps=6, healthy=0):
     """Keys and values of the whole FP8 cache are converted before each attention."""
     run = Decode()
-    name = ("void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::"
-            "operator()() const::{lambda()#12}::operator()() const::{lambda(c10::BFloat16)#1}, std::array<char*, 2ul>, 4, "
-            "TrivialOffsetCalculator<1, unsigned int>, TrivialOffsetCalculator<1, unsigned int>, at::native::memory::LoadWithCast<1>, "
-            "at::native::memory::StoreWithCast<1>>(int, Args)")
     more = {"op": "aten::_to_copy", "dims": [[slots, heads, dim], [], [], [], [], [], []], "types": ["c10::Float8_e4m3fn"] + ["Scalar"] * 6,
             "grid": (-(-slots * heads * dim // 512), 1, 1)}
-    layer = ([] if healthy else [(name, cast, more)] * 2) + [(ATTENTION, attention), (GEMM, round(rest / layers, 3))]
+    layer = ([] if healthy else [(TO_BF16, cast, more)] * 2) + [(ATTENTION, attention), (GEMM, round(rest / layers, 3))]
     for _ in range(steps):
         run.step(layer * layers, "step[DECODE bs=16]")
     return run
@@ -336,6 +342,23 @@ def layout_copy(layers=56, each=5, step=16000, steps=6, healthy=0):
             run.event("cpu_op", name, round(event["ts"] - run.base - out, 3), round(event["dur"] + 2 * out, 3), **{"External id": 10**6 + 3 * number + depth})
         run.frame("sglang/srt/models/deepseek_v2.py(1409): forward_absorb", round(event["ts"] - run.base - 1.2, 3), round(event["dur"] + 2.4, 3))
     return run
+
+
+def outside_process(kernels=60, each=100, slices=5, slice_each=400, steps=8, healthy=0):
+    """Another process takes the GPU between this one's kernels, which are queued by then. Healthy: its GPU is another one."""
+    mine, other = Decode(), Trace(host=5001, base=10_000_000)
+    other.correlation = 1_000_000
+    for _ in range(steps):
+        begin = mine.at
+        for k in range(kernels):
+            if k % (kernels // slices) == 0:
+                at = mine.at if not healthy else mine.at + each * 0.7
+                other.kernel("other_process_kernel", slice_each, ts=at, launch_at=at - 30, grid=FULL)
+                mine.at += 0 if healthy else slice_each
+            mine.kernel(GEMM if k % 2 else ATTENTION, each, ts=mine.at, launch_at=round(begin / 3 + k * 4) - mine.lead, grid=FULL)
+            mine.at += each
+        mine.mark("step[DECODE bs=4]", round(begin / 3) - mine.lead - 3, kernels * 4 + 2)
+    return joined([mine, other])
 
 
 def config(family, layers, hidden, heads, kv_heads):
