@@ -304,7 +304,7 @@ class PoolSearch {
     const std::int64_t row = model_row_ > 0 ? model_row_ : kLatentRow;
     // Several launches per layer are the pieces of one tensor only if that is large enough to split.
     const int launches = known::launches_for_32bit_indexing(layer.max / row, row, 2);
-    read.pieces = launches == times ? times : 1;
+    read.pieces = launches == times && !read.copies ? times : 1;  // keys and values, else
     read.tensors = times / read.pieces;
     layer.min = (layer.min + read.tensors - 1) / read.tensors;
     layer.max /= read.tensors;
