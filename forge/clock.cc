@@ -86,10 +86,13 @@ void Clock::run_call(const StepPlan& plan, std::uint32_t index) {
 // A device that another process has is back when its turn is over; turns differ by 40 %.
 Nanos Clock::when_here(Nanos time) const {
   if (run_.away_every == 0) return time;
-  const Nanos turn = time / run_.away_every;
+  return std::max(time, away(time / run_.away_every).end);
+}
+
+Clock::Turn Clock::away(std::int64_t turn) const {
   const auto draw = static_cast<Nanos>(mix(seed_ ^ static_cast<std::uint64_t>(turn)) % 800);
-  const Nanos back = turn * run_.away_every + run_.away_for * (600 + draw) / 1000;
-  return std::max(time, back);
+  const Nanos begin = turn * run_.away_every;
+  return {begin, begin + run_.away_for * (600 + draw) / 1000};
 }
 
 // The earliest start of work that the host made reachable at `reachable`.

@@ -44,6 +44,13 @@ class Clock {
   // The end of everything so far, on host and device.
   Nanos now() const;
 
+  // When the other process has the device, in its turn of this number; empty: never.
+  struct Turn {
+    Nanos begin = 0;
+    Nanos end = 0;
+  };
+  Turn away(std::int64_t turn) const;
+
  private:
   static constexpr std::size_t kQueueDepth =
       1024;  // launches the driver holds before a call must wait

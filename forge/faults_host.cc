@@ -157,6 +157,7 @@ Wish some_requests(Random&) {
   Wish wish;
   wish.least_requests = 12;
   wish.most_requests = 40;
+  wish.most_context = 1'024;
   wish.most_layer = 200'000;
   wish.least_vocab = 100'000;
   return wish;

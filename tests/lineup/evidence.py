@@ -52,7 +52,7 @@ ROWS = [
     Row("graph-launch", "launches in the trace", "launches", always, lambda v: v.graph),
     Row("host-work", "the host's API calls; Python frames or operators name the work", "API calls",
         lambda v: CERTAIN if v.stacks else LIKELY),
-    Row("outside-process", "", "launches that wait while the device stands still", lambda v: POSSIBLE),
+    Row("outside-process", "a file that holds both processes", "a file of both processes, which all of these are", always),
     Row("prefill-interference", "step marks that tell prefill from decode", "step marks", lambda v: CERTAIN),
     Row("step-stall", "several steps; Python frames or calls name the cause", "several steps",
         lambda v: CERTAIN if v.stacks else LIKELY),
