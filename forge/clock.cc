@@ -1,12 +1,12 @@
 #include "forge/clock.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace culprit::forge {
 namespace {
 
 constexpr Nanos kBetweenLaunches = 700;  // host time between two launches of one call
-constexpr Nanos kGraphCall = 46'000;     // a graph launch of some thousand nodes
 constexpr Nanos kWakeUp = 1'800;  // from the end of device work to the return of a waiting call
 constexpr std::uint64_t kHostSalt = 1u << 30;
 
@@ -70,7 +70,8 @@ void Clock::run_call(const StepPlan& plan, std::uint32_t index) {
   }
   for (std::uint32_t i = 0; i < planned.launches; ++i) {
     const std::uint32_t launch = planned.first_launch + i;
-    run_launch(*plan.launches[launch], launch, planned.graph, i == 0);
+    run_launch(*plan.launches[launch], launch,
+               {planned.graph ? planned.call->graph_launch : 0, i == 0});
     for (Rank& each : ranks_)
       each.host += i + 1 == planned.launches || planned.graph ? 0 : kBetweenLaunches;
   }
@@ -82,30 +83,56 @@ void Clock::run_call(const StepPlan& plan, std::uint32_t index) {
   }
 }
 
-void Clock::run_launch(const Launch& launch, std::uint32_t index, bool graph, bool first_of_graph) {
-  const bool runs = launch.api != Api::kStreamSynchronize;
+// A device that another process has is back when its turn is over; turns differ by 40 %.
+Nanos Clock::when_here(Nanos time) const {
+  if (run_.away_every == 0) return time;
+  return std::max(time, away(time / run_.away_every).end);
+}
+
+Clock::Turn Clock::away(std::int64_t turn) const {
+  const auto draw = static_cast<Nanos>(mix(seed_ ^ static_cast<std::uint64_t>(turn)) % 800);
+  const Nanos begin = turn * run_.away_every;
+  return {begin, begin + run_.away_for * (600 + draw) / 1000};
+}
+
+// The earliest start of work that the host made reachable at `reachable`.
+Nanos Clock::start(const Launch& launch, Rank& rank, Graph graph, Nanos reachable) const {
+  const Nanos gap = graph.call != 0 && !graph.first ? run_.graph_gap : run_.gap;
+  Nanos free = rank.device;
+  if (launch.aside) free = std::max(free, rank.aside);
+  if (launch.joins) free = std::max(free, rank.aside_before);
+  return when_here(std::max(free + gap, reachable));
+}
+
+void Clock::wait(const Launch& launch, Rank& rank, LaunchTimes& times) const {
+  const Nanos until =
+      launch.api == Api::kEventSynchronize ? rank.event_before : std::max(rank.device, rank.aside);
+  rank.host = times.api_end = std::max(times.api_end, until + kWakeUp);
+  times.device_begin = times.device_end = 0;
+}
+
+void Clock::run_launch(const Launch& launch, std::uint32_t index, Graph graph) {
+  const bool waits = launch.api == Api::kStreamSynchronize || launch.api == Api::kEventSynchronize;
   Nanos all_here = 0;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     Rank& rank = ranks_[r];
     LaunchTimes& times = pending_[r];
-    const Nanos call = graph ? kGraphCall : launch.call;
-    if (!graph || first_of_graph) {
+    const Nanos call = graph.call != 0 ? graph.call : launch.call;
+    if (graph.call == 0 || graph.first) {
       times.api_begin = rank.host;
       times.api_end =
           std::max(rank.host + jittered(call, run_.host_jitter, index + kHostSalt / 2, r),
                    rank.recent[rank.launched % kQueueDepth]);
       rank.host = times.api_end;
     }
-    const Nanos gap = graph && !first_of_graph ? run_.graph_gap : run_.gap;
-    times.device_begin = std::max(rank.device + gap, times.api_begin + run_.latency);
+    times.device_begin = start(launch, rank, graph, times.api_begin + run_.latency);
     all_here = std::max(all_here, times.device_begin);
   }
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     Rank& rank = ranks_[r];
     LaunchTimes& times = pending_[r];
-    if (!runs) {
-      rank.host = times.api_end = std::max(times.api_end, rank.device + kWakeUp);
-      times.device_begin = times.device_end = 0;
+    if (waits) {
+      wait(launch, rank, times);
       continue;
     }
     // A collective's own time is the same on all ranks; who came early waits inside its kernel.
@@ -114,15 +141,19 @@ void Clock::run_launch(const Launch& launch, std::uint32_t index, bool graph, bo
     const bool slow = !launch.collective && static_cast<int>(r) == run_.slow_rank;
     const Nanos device = slow ? launch.device * run_.slow_scale / 1000 : launch.device;
     times.device_end = from + jittered(device, run_.device_jitter, index, draw);
-    rank.device = times.device_end;
+    if (launch.aside) rank.aside_before = rank.aside;
+    (launch.aside ? rank.aside : rank.device) = times.device_end;
+    if (launch.event) rank.event_before = std::exchange(rank.event, times.device_end);
     if (launch.blocking) {
       rank.host = times.api_end = std::max(times.api_end, times.device_end + kWakeUp);
     }
-    if (!graph) rank.recent[rank.launched++ % kQueueDepth] = times.device_begin;
+    if (graph.call == 0) rank.recent[rank.launched++ % kQueueDepth] = times.device_begin;
   }
   times_.launches[index] = pending_[rank_];
 }
 
-Nanos Clock::now() const { return std::max(ranks_[rank_].host, ranks_[rank_].device); }
+Nanos Clock::now() const {
+  return std::max({ranks_[rank_].host, ranks_[rank_].device, ranks_[rank_].aside});
+}
 
 }  // namespace culprit::forge

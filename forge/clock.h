@@ -1,4 +1,4 @@
-// When everything happens: one host thread and one stream per rank, stepped through a plan.
+// When everything happens: one host thread and two streams per rank, stepped through a plan.
 // Invariant: a kernel starts when it was launched, its stream is free and, for a collective, every
 // rank has come; gaps are a result of that, never added.
 // Jitter is a hash of (seed, step, launch, rank): the same whoever asks, in whatever pass.
@@ -44,6 +44,13 @@ class Clock {
   // The end of everything so far, on host and device.
   Nanos now() const;
 
+  // When the other process has the device, in its turn of this number; empty: never.
+  struct Turn {
+    Nanos begin = 0;
+    Nanos end = 0;
+  };
+  Turn away(std::int64_t turn) const;
+
  private:
   static constexpr std::size_t kQueueDepth =
       1024;  // launches the driver holds before a call must wait
@@ -51,12 +58,23 @@ class Clock {
   struct Rank {
     Nanos host = 0;
     Nanos device = 0;           // the stream is free from here on
+    Nanos aside = 0;            // the same of the second stream
+    Nanos aside_before = 0;     // and before its latest launch
+    Nanos event = 0;            // end of the launch that marked the latest event
+    Nanos event_before = 0;     // and of the one before
     std::vector<Nanos> recent;  // starts of the last kQueueDepth launches, a ring
     std::size_t launched = 0;
   };
 
   void run_call(const StepPlan& plan, std::uint32_t index);
-  void run_launch(const Launch& launch, std::uint32_t index, bool graph, bool first_of_graph);
+  struct Graph {
+    Nanos call = 0;  // 0: no graph
+    bool first = false;
+  };
+  void run_launch(const Launch& launch, std::uint32_t index, Graph graph);
+  void wait(const Launch& launch, Rank& rank, LaunchTimes& times) const;
+  Nanos start(const Launch& launch, Rank& rank, Graph graph, Nanos reachable) const;
+  Nanos when_here(Nanos time) const;
   Nanos jittered(Nanos time, int per_mille, std::uint64_t what, std::size_t rank) const;
 
   const Run& run_;

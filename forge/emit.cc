@@ -1,6 +1,7 @@
 #include "forge/emit.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "forge/clock.h"
@@ -54,8 +55,9 @@ class Writer {
 
  private:
   struct LaunchText {
-    std::size_t device = 0;  // index into device_texts_
-    std::size_t api = 0;     // index into api_texts_
+    std::size_t device = 0;    // index into device_texts_
+    std::size_t api = 0;       // index into api_texts_
+    std::size_t flow_end = 0;  // index into other_texts_
   };
 
   void compile();
@@ -71,6 +73,7 @@ class Writer {
   void write_frames();
   void write_activities();
   void write_launches(const StepView& view, const PlannedCall& call);
+  void write_neighbour();
   void write_device_annotation(const StepView& view, std::size_t index);
   void write_device_annotations();
   void write_names();
@@ -87,7 +90,8 @@ class Writer {
   TextBuffer out_;
   Written written_;
   Nanos origin_ = 0;
-  Nanos end_ = 0;  // of the last step, from the start of the first
+  Nanos end_ = 0;                   // of the last step, from the start of the first
+  std::map<Nanos, Nanos> overran_;  // turn of the other process: end of the kernel it waited for
   std::int64_t op_count_ = 0;
 
   std::vector<Stencil> frame_texts_;
@@ -96,7 +100,7 @@ class Writer {
   std::vector<Stencil> device_annotation_texts_;
   std::vector<Stencil> device_texts_;
   std::vector<Stencil> api_texts_;
-  std::vector<Stencil> other_texts_;  // graph launch, flow start, flow end
+  std::vector<Stencil> other_texts_;  // graph launch, flow start, flow end, of the second stream
   std::unordered_map<const Launch*, std::array<LaunchText, 3>>
       launch_texts_;  // free, linked, in a graph
 };
@@ -104,6 +108,8 @@ class Writer {
 constexpr std::size_t kGraphLaunch = 0;
 constexpr std::size_t kFlowStart = 1;
 constexpr std::size_t kFlowEnd = 2;
+constexpr std::size_t kSecondFlowEnd = 3;
+constexpr int kSecondStream = 21;
 
 Writer::Writer(const Run& run, const WriteOptions& options, const Plan& plan, Sink& sink)
     : run_(run),
@@ -164,18 +170,24 @@ void Writer::compile() {
   other_texts_.push_back(stencil(graph_launch_event(place_)));
   other_texts_.push_back(stencil(flow_start_event(place_)));
   other_texts_.push_back(stencil(flow_end_event(place_)));
+  Place second = place_;
+  second.stream = kSecondStream;
+  other_texts_.push_back(stencil(flow_end_event(second)));
 }
 
 Writer::LaunchText Writer::launch_text(const Launch& launch, bool linked, bool graph) {
   const auto at = launch_texts_.find(&launch);
   if (at != launch_texts_.end()) return at->second[graph ? 2 : linked ? 1 : 0];
+  Place place = place_;
+  if (launch.aside) place.stream = kSecondStream;
   std::array<LaunchText, 3> texts;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     texts[i].device = device_texts_.size();
     device_texts_.push_back(
-        stencil(device_event(launch, i == 1, i == 2, run_.device, place_, detail_)));
+        stencil(device_event(launch, i == 1, i == 2, run_.device, place, detail_)));
     texts[i].api = api_texts_.size();
     api_texts_.push_back(stencil(api_event(launch.api, i == 1, place_)));
+    texts[i].flow_end = launch.aside ? kSecondFlowEnd : kFlowEnd;
   }
   launch_texts_.emplace(&launch, texts);
   return texts[graph ? 2 : linked ? 1 : 0];
@@ -252,7 +264,11 @@ void Writer::write_launches(const StepView& view, const PlannedCall& call) {
       values.bytes = launch.bytes;
       values.number = 1 + i;
       stamp(device_texts_[text.device], values);
-      stamp(other_texts_[kFlowEnd], values);
+      stamp(other_texts_[text.flow_end], values);
+      if (run_.away_every != 0) {
+        const Nanos turn = times.device_end / run_.away_every;
+        if (times.device_begin < turn * run_.away_every) overran_[turn] = times.device_end;
+      }
       ++written_.launches;
     }
     if (call.graph && i + 1 < call.launches) continue;
@@ -268,6 +284,36 @@ void Writer::write_activities() {
     for (const PlannedCall& call : view.plan->calls) write_launches(view, call);
   };
   for_each_step(write);
+}
+
+// The other process of the machine, in a recording that holds both: one kernel in each of its turns.
+void Writer::write_neighbour() {
+  if (run_.away_every == 0) return;
+  constexpr std::int64_t kItsCorrelations = 9'000'001;
+  constexpr Nanos kLead = 40'000;
+  Place its = place_;
+  its.pid = its.tid = place_.pid + 977;
+  its.stream = 13;
+  Launch launch;
+  launch.name = "void train_step_kernel<__nv_bfloat16>(__nv_bfloat16 const*, __nv_bfloat16*, long)";
+  launch.grid = {run_.device.sms * 8, 1, 1};
+  launch.block = {256, 1, 1};
+  const Stencil device = stencil(device_event(launch, false, false, run_.device, its, detail_));
+  const Stencil api = stencil(api_event(launch.api, false, its));
+  const Clock clock(run_, run_.world, options_.rank, options_.seed);
+  for (Nanos turn = 1; turn * run_.away_every < end_; ++turn) {
+    const Clock::Turn away = clock.away(turn);
+    const auto held = overran_.find(turn);
+    Values values;
+    values.correlation = kItsCorrelations + turn;
+    values.time = std::max(away.begin, held == overran_.end() ? 0 : held->second) + 1'500;
+    values.duration = away.end - values.time - 1'500;
+    if (values.duration <= 0) continue;
+    stamp(device, values);
+    values.time -= kLead;
+    values.duration = 2'400;
+    stamp(api, values);
+  }
 }
 
 // An annotation's twin on the device spans what was launched under it.
@@ -343,6 +389,7 @@ Result<Written> Writer::write() {
   write_ops();
   write_frames();
   write_activities();
+  write_neighbour();
   write_device_annotations();
   write_names();
   close_document();

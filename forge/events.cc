@@ -105,6 +105,8 @@ ApiText api_text(Api api) {
       return {"cudaMemsetAsync", "cuda_runtime", 51};
     case Api::kStreamSynchronize:
       return {"cudaStreamSynchronize", "cuda_runtime", 131};
+    case Api::kEventSynchronize:
+      return {"cudaEventSynchronize", "cuda_runtime", 137};
   }
   return {};
 }

@@ -146,6 +146,11 @@ constexpr Flag kFlags[] = {
        TRY(o.write.seed, number(v, "--seed"));
        return Ok{};
      }},
+    {"--draw", "N", "another deployment, for the recipes that are named like suspects",
+     [](Options& o, std::string_view v) -> Status {
+       TRY(o.choice.draw, number(v, "--draw"));
+       return Ok{};
+     }},
     {"--size", "SIZE",
      "such as 500MB: more frames (without stacks: operators) until it is that large; fewer "
      "steps, unless given, if it is too large",
@@ -295,6 +300,11 @@ Status check_faults(Options& options) {
 Status check_world(Options& options) {
   const std::vector<int>& worlds = options.recipe->worlds;
   int& world = options.choice.world;
+  if (worlds.empty()) {
+    if (world == 0) return Ok{};
+    return usage(fmt::format("recipe {} draws its ranks", options.recipe->name),
+                 "leave --world out");
+  }
   if (world == 0) world = worlds.front();
   if (std::find(worlds.begin(), worlds.end(), world) == worlds.end()) {
     return usage(fmt::format("recipe {} does not run on {} ranks", options.recipe->name, world),
@@ -337,6 +347,7 @@ Result<Options> parse(std::span<const std::string_view> args) {
   // Kineto writes the calling line since 2026 only.
   options.write.call_from = options.call_from.value_or(options.write.era == Era::kRelative);
   options.choice.graph = options.write.graph;
+  options.choice.recipe = options.recipe->name;
   return options;
 }
 
@@ -360,11 +371,12 @@ std::string help_text() {
 std::string list_text() {
   std::string text;
   for (const Recipe& recipe : recipes()) {
-    text += fmt::format("{:<15}{}\n", recipe.name, recipe.what);
+    text += fmt::format("{:<22}{}\n", recipe.name, recipe.what);
     for (const Fault& fault : recipe.faults) {
+      if (fault.name == recipe.name) continue;  // said already
       const auto& usual = recipe.usual_faults;
       const bool planted = std::find(usual.begin(), usual.end(), fault.name) != usual.end();
-      text += fmt::format("  {:<22}{}{}\n", fault.name, fault.what,
+      text += fmt::format("  {:<20}{}{}\n", fault.name, fault.what,
                           planted ? " (planted unless --healthy)" : "");
     }
   }

@@ -109,10 +109,11 @@ std::vector<Planner::Flat> Planner::flatten(const Step& step) const {
   for (const Block& block : step.blocks) {
     for (int i = 0; i < block.repeat; ++i, ++generation) {
       for (const Call& call : block.calls) {
+        const bool new_graph = block.own_graph && &call == &block.calls.front();
         Flat flat{&block, &call, block.first_layer + i, generation, {}, false};
         for (const Launch& launch : call.launches) flat.launches.push_back(&launch);
         if (options_.graph && block.in_graph) {
-          if (!calls.empty() && calls.back().graph) {
+          if (!calls.empty() && calls.back().graph && !new_graph) {
             auto& replayed = calls.back().launches;
             replayed.insert(replayed.end(), flat.launches.begin(), flat.launches.end());
             continue;

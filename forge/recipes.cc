@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
+
+#include "forge/planted.h"
 
 namespace culprit::forge {
 
@@ -9,8 +12,9 @@ bool Choice::has(std::string_view fault) const {
   return std::find(faults.begin(), faults.end(), fault) != faults.end();
 }
 
-std::span<const Recipe> recipes() {
-  static const std::array kRecipes = {
+namespace {
+std::vector<Recipe> all_recipes() {
+  std::vector<Recipe> all = {
       Recipe{"glm5",
              "GLM-5-NVFP4, 8 x RTX PRO 6000 Blackwell, SGLang FlashInfer MLA, FP8 KV pool, decode "
              "of one stream",
@@ -54,6 +58,22 @@ std::span<const Recipe> recipes() {
              {1},
              make_gaps},
   };
+  for (const auto faults : {device_faults(), host_faults()}) {
+    for (const Planted& planted : faults) {
+      all.push_back({planted.name,
+                     planted.what,
+                     {{planted.name, planted.what}},
+                     {planted.name},
+                     {},
+                     make_planted});
+    }
+  }
+  return all;
+}
+}  // namespace
+
+std::span<const Recipe> recipes() {
+  static const std::vector<Recipe> kRecipes = all_recipes();
   return kRecipes;
 }
 

@@ -16,6 +16,8 @@ struct Choice {
   std::vector<std::string_view> faults;  // names out of the recipe's list
   int world = 0;                         // 0: the recipe's own
   bool graph = false;                    // decode replays CUDA graphs
+  std::string_view recipe;               // its name
+  std::uint64_t draw = 1;                // of the planted recipes: which deployment
   bool has(std::string_view fault) const;
 };
 
@@ -29,7 +31,7 @@ struct Recipe {
   std::string_view what;
   std::vector<Fault> faults;                   // that may be planted
   std::vector<std::string_view> usual_faults;  // planted if nothing is said
-  std::vector<int> worlds;  // rank counts it can be sharded over; the first is usual
+  std::vector<int> worlds;  // rank counts it can be sharded over; the first is usual; none: drawn
   Run (*make)(const Choice& choice);
 };
 
@@ -40,5 +42,6 @@ Run make_dense(const Choice& choice);
 Run make_host_bound(const Choice& choice);
 Run make_prefill_mixed(const Choice& choice);
 Run make_gaps(const Choice& choice);
+Run make_planted(const Choice& choice);
 
 }  // namespace culprit::forge

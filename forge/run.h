@@ -23,6 +23,7 @@ enum class Api {
   kMemcpyAsync,
   kMemsetAsync,
   kStreamSynchronize,  // nothing runs on the device
+  kEventSynchronize,   // waits for the launch that marked an event in the step before
 };
 
 // What NCCL reports of a collective; recorded on record_param_comms and copied to the kernel.
@@ -40,12 +41,15 @@ struct Launch {
   std::string name;  // of the device event, in full
   std::array<int, 3> grid = {1, 1, 1};
   std::array<int, 3> block = {1, 1, 1};
-  int registers = 32;                    // per thread
-  int shared = 0;                        // bytes per block
-  std::int64_t bytes = 0;                // copies and sets
-  Nanos device = 0;                      // time on the device
-  Nanos call = 2'000;                    // time in the API call when nothing holds it up
-  bool blocking = false;                 // the call returns only when its work is done
+  int registers = 32;      // per thread
+  int shared = 0;          // bytes per block
+  std::int64_t bytes = 0;  // copies and sets
+  Nanos device = 0;        // time on the device
+  Nanos call = 2'000;      // time in the API call when nothing holds it up
+  bool blocking = false;   // the call returns only when its work is done
+  bool event = false;      // marks the event of its step
+  bool aside = false;      // on a second stream, behind what the first has been given so far
+  bool joins = false;      // waits for all but the latest launch of the second stream
   std::optional<Collective> collective;  // starts together on all ranks
 };
 
@@ -76,7 +80,8 @@ struct Call {
   std::vector<Frame> stack;
   std::vector<Op> ops;
   std::vector<Launch> launches;
-  Nanos host = 0;  // host time besides the API calls
+  Nanos host = 0;               // host time besides the API calls
+  Nanos graph_launch = 46'000;  // API time of the graph launch it stands for, some thousand nodes
 };
 
 // Calls that repeat as one, usually a layer.
@@ -84,6 +89,7 @@ struct Block {
   int repeat = 1;
   int first_layer = 0;        // index of the first repetition, for '@'
   bool in_graph = false;      // replayed from a CUDA graph where graphs are on
+  bool own_graph = false;     // each repetition is a graph of its own
   std::vector<Frame> outer;   // from the scheduler down; shared with neighbours as far as equal
   std::vector<Frame> frames;  // entered anew by every repetition
   std::vector<Call> calls;
@@ -134,6 +140,8 @@ struct Run {
   int device_jitter = 8;   // per mille of a kernel's time, at most
   int host_jitter = 120;   // per mille of host time, at most
   int host_scale = 1'000;  // per mille; above 1000: a slow host
+  Nanos away_every = 0;    // 0: never. Another process has the device once in this time,
+  Nanos away_for = 0;      // for about this long: nothing starts meanwhile
   int slow_rank = -1;      // whose kernels take slow_scale per mille of their time
   int slow_scale = 1'000;
   Configs configs;

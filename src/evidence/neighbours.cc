@@ -21,6 +21,14 @@ store::SpanSet others_of(const run::Run& run) {
   return store::union_of(std::move(spans));
 }
 
+// Between two recorded kernels of one replay: the second was queued all the time.
+bool in_replay(const run::Run& run, const Gap& gap) {
+  if (gap.owner != known::Owner::kGraph || !gap.before.valid() || !gap.after.valid()) return false;
+  const run::Activity& before = run.activities[gap.before.index];
+  const run::Activity& after = run.activities[gap.after.index];
+  return before.call.valid() && before.call == after.call;
+}
+
 }  // namespace
 
 Neighbours find_neighbours(const Evidence& evidence) {
@@ -38,7 +46,8 @@ Neighbours find_neighbours(const Evidence& evidence) {
     }
   }
   for (const Gap& gap : evidence.gaps) {
-    if (gap.owner == known::Owner::kUnexplained) unexplained.push_back({gap.begin, gap.end});
+    if (gap.owner == known::Owner::kUnexplained || in_replay(run, gap))
+      unexplained.push_back({gap.begin, gap.end});
   }
   const auto in_steps = [&](std::vector<store::Span> spans) {
     return store::total(store::intersect(others, store::union_of(std::move(spans)))) /

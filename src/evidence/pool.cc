@@ -40,6 +40,7 @@ struct Candidate {
   bool copies = false;     // within one type
   std::int64_t calls = 0;  // in each used step
   PoolShape shape;         // from dims; rows 0: none recorded
+  std::optional<known::ElementInterval> elements;
 };
 
 class PoolSearch {
@@ -110,6 +111,24 @@ class PoolSearch {
     return group.kind == Owner::kCopy && !group.info.casts && same;
   }
 
+  // Of a copy engine's call, if it copied what the model's pool consists of: read and written.
+  std::optional<known::ElementInterval> elements_copied(const KernelFigures& kernel) const {
+    const Knowledge& known = evidence_.known;
+    if (!known.model || !kernel.bytes) return std::nullopt;
+    const Dtype type = kv_dtype_ != Dtype::kUnknown ? kv_dtype_ : known.model->weight_dtype;
+    if (known::bits(type) == 0) return std::nullopt;
+    const std::int64_t elements = *kernel.bytes / 2 * 8 / known::bits(type);
+    return known::ElementInterval{elements, elements};
+  }
+
+  // Rows of the model as many as the server's pool has; one page is reserved for padding.
+  bool stated(const PoolRead& read) const {
+    constexpr std::int64_t kLargestPage = 128;
+    const std::optional<std::int64_t> pool = evidence_.known.deployment.pool_tokens;
+    return read.row_from == "model" && pool && read.rows >= *pool &&
+           read.rows - *pool <= kLargestPage;
+  }
+
   // Calls in every used step, the same number in each; 0 where it varies.
   std::int64_t steady_calls(run::GroupId group) const {
     std::vector<std::int64_t> per_step(run_.steps.size(), 0);
@@ -134,6 +153,7 @@ class PoolSearch {
     candidate.kernel = index;
     candidate.copies = !widens;
     candidate.calls = steady_calls(kernel.group);
+    candidate.elements = kernel.elements ? kernel.elements : elements_copied(kernel);
     if (candidate.calls < 2) return std::nullopt;
     const std::optional<std::int64_t> tokens = evidence_.steps.tokens;
     if (!kernel.dims.empty()) {
@@ -142,8 +162,8 @@ class PoolSearch {
       if (rows < kFewestRows || rows < kRowsPerToken * tokens.value_or(0)) return std::nullopt;
       return candidate;
     }
-    if (!kernel.elements || !tokens) return std::nullopt;
-    if (kernel.elements->min / kWidestActivation < *tokens) return std::nullopt;
+    if (!candidate.elements || !tokens) return std::nullopt;
+    if (candidate.elements->min / kWidestActivation < *tokens) return std::nullopt;
     return candidate;
   }
 
@@ -243,7 +263,8 @@ class PoolSearch {
     const bool plausible = shape.rows > 0 ? read.layers > 0 || read.before_attention > 0.5
                                           : read.layers > 0 && supported(read, largest);
     if (!plausible) return std::nullopt;
-    if (read.copies && shape.rows == 0) return std::nullopt;  // a grid alone proves no pool
+    // A size alone proves no pool, unless it is the one that was stated.
+    if (read.copies && shape.rows == 0 && !stated(read)) return std::nullopt;
     return read;
   }
 
@@ -273,7 +294,7 @@ class PoolSearch {
                 PoolRead& read) const {
     known::ElementInterval all;
     for (const Candidate& candidate : buffer) {
-      const known::ElementInterval& each = *figures(candidate.kernel).elements;
+      const known::ElementInterval& each = *candidate.elements;
       all.min += each.min * candidate.calls;
       all.max += each.max * candidate.calls;
     }
@@ -283,7 +304,7 @@ class PoolSearch {
     const std::int64_t row = model_row_ > 0 ? model_row_ : kLatentRow;
     // Several launches per layer are the pieces of one tensor only if that is large enough to split.
     const int launches = known::launches_for_32bit_indexing(layer.max / row, row, 2);
-    read.pieces = launches == times ? times : 1;
+    read.pieces = launches == times && !read.copies ? times : 1;  // keys and values, else
     read.tensors = times / read.pieces;
     layer.min = (layer.min + read.tensors - 1) / read.tensors;
     layer.max /= read.tensors;

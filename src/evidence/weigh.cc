@@ -96,6 +96,20 @@ void take_copy(const Recorded& shapes, std::string_view op, KernelFigures& figur
   figures.bytes = bytes_of(read, figures.dtype_in) + bytes_of(*n, figures.dtype_out);
 }
 
+// A tensor that a copy engine copied as a whole: the shape counts where its bytes are those moved.
+void take_engine_shape(const Recorded& shapes, KernelFigures& figures) {
+  const Dtype type = shapes.type(0);
+  const std::optional<std::int64_t> n = product(shapes.dims.front());
+  if (!copies_by_op(figures.op) || !n || known::bits(type) == 0) return;
+  if (figures.bytes != 2 * bytes_of(*n, type)) return;  // read and written
+  figures.dims = shapes.dims.front();
+  figures.elements = known::ElementInterval{*n, *n};
+  figures.elements_exact = *n;
+  figures.elements_how = "dims";
+  figures.dtype_in = figures.dtype_out = type;
+  figures.dtype_in_how = "dims";
+}
+
 // Any other elementwise kernel: the largest operand has the shape written, if the grid agrees.
 void take_elementwise(const Recorded& shapes, KernelFigures& figures) {
   std::int64_t largest = 0, read = 0;
@@ -206,6 +220,9 @@ void weigh(const run::Run& run, std::span<const run::ActivityId> members, Kernel
   const run::Group& group = run.groups[figures.group.index];
   if (group.device_kind != store::DeviceKind::kKernel) {
     take_copy_engine(run, members, group, figures);
+    if (const std::optional<Recorded> shapes = recorded(run, members)) {
+      take_engine_shape(*shapes, figures);
+    }
     return;
   }
   figures.elements = known::elements_from_grid(group.info, {group.grid, group.block});

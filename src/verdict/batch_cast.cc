@@ -22,12 +22,22 @@ struct Casts {
   double calls = 0;
   bool shaped = true;   // every one of them recorded its shape
   bool by_rows = true;  // ... whose rows are the step's tokens
+  bool sized = true;    // every one is as large as an activation of the step's tokens
 };
 
 // Whether the tensor has a row per token, or per token and head.
 bool follows_tokens(const Evidence& evidence, const KernelFigures& kernel) {
   const std::int64_t tokens = evidence.steps.tokens.value_or(0);
   return tokens > 0 && !kernel.dims.empty() && kernel.dims.front() % tokens == 0;
+}
+
+// Whether the grid leaves room for whole rows of an activation, and no more. Weights are larger.
+bool sized_by_tokens(const Evidence& evidence, const KernelFigures& kernel) {
+  constexpr std::int64_t kNarrowestRow = 64, kWidestRow = 32'768, kSmallestWeight = 4'000'000;
+  const std::int64_t tokens = evidence.steps.tokens.value_or(0);
+  if (tokens <= 0 || !kernel.elements || kernel.elements->max >= kSmallestWeight) return false;
+  const std::int64_t row = kernel.elements->max / tokens;
+  return row >= kNarrowestRow && row <= kWidestRow && kernel.elements->contains(row * tokens);
 }
 
 Casts find_casts(const Evidence& evidence, const Verdict& verdict) {
@@ -42,6 +52,7 @@ Casts find_casts(const Evidence& evidence, const Verdict& verdict) {
     casts.calls += kernel.calls_per_step;
     casts.shaped = casts.shaped && !kernel.dims.empty();
     casts.by_rows = casts.by_rows && follows_tokens(evidence, kernel);
+    casts.sized = casts.sized && sized_by_tokens(evidence, kernel);
   }
   return casts;
 }
@@ -55,9 +66,9 @@ void examine(Evidence& evidence, Verdict& verdict) {
   if (share < kLeastShare) return;
   Suspect suspect = accuse_kernels(evidence, "batch-cast", casts.kernels);
   const KernelFigures largest = evidence.kernels[casts.kernels.front()];
-  suspect.confidence = casts.by_rows  ? Confidence::kCertain
-                       : casts.shaped ? Confidence::kLikely
-                                      : Confidence::kPossible;
+  suspect.confidence = casts.by_rows                 ? Confidence::kCertain
+                       : casts.shaped || casts.sized ? Confidence::kLikely
+                                                     : Confidence::kPossible;
   const std::int64_t layers = evidence.run->layers.count.value_or(0);
   const std::string what =
       largest.dims.empty() ? ""
@@ -81,9 +92,10 @@ void examine(Evidence& evidence, Verdict& verdict) {
 
 }  // namespace
 
-const Judge kBatchCast{{"batch-cast", "casts in every layer of tensors that follow the batch",
-                        "kernel names and layers; shapes make it likely or certain",
-                        "the casts take as long at another batch"},
-                       examine};
+const Judge kBatchCast{
+    {"batch-cast", "casts in every layer of tensors that follow the batch",
+     "kernel names and layers; grids and the batch in the marks make it likely, shapes certain",
+     "the casts take as long at another batch"},
+    examine};
 
 }  // namespace culprit::verdict

@@ -69,6 +69,20 @@ bool is_lm_head(const Evidence& evidence, const KernelFigures& kernel) {
   return false;
 }
 
+// Without shapes: whether each call takes as long as reading the model's output matrix does.
+bool takes_as_long_as_lm_head(const Evidence& evidence, const KernelFigures& kernel) {
+  constexpr double kLeast = 0.4, kMost = 1.0;  // of the memory's peak
+  if (!evidence.known.model || kernel.matmul || evidence.peak.gbps <= 0) return false;
+  const double read = evidence.peak.gbps * static_cast<double>(kernel.avg_ns);
+  for (const known::Tensor& tensor :
+       known::tensors(*evidence.known.model, evidence.known.deployment)) {
+    if (tensor.name != "lm_head") continue;
+    const double bytes = static_cast<double>(tensor.elements) * known::bits(tensor.dtype) / 8;
+    return bytes >= kLeast * read && bytes <= kMost * read;
+  }
+  return false;
+}
+
 void accuse_repeated(Evidence& evidence, std::size_t index, Verdict& verdict) {
   const std::array kernels{index};
   Suspect suspect = accuse_kernels(evidence, "repeated-read", kernels);
@@ -76,7 +90,9 @@ void accuse_repeated(Evidence& evidence, std::size_t index, Verdict& verdict) {
   const double times = kernel.calls_per_step;
   suspect.exposed_ns_per_step =
       std::llround(static_cast<double>(suspect.exposed_ns_per_step) * (times - 1) / times);
-  suspect.confidence = kernel.matmul ? Confidence::kLikely : Confidence::kPossible;
+  suspect.confidence = kernel.matmul || takes_as_long_as_lm_head(evidence, kernel)
+                           ? Confidence::kLikely
+                           : Confidence::kPossible;
   if (is_lm_head(evidence, kernel)) suspect.confidence = Confidence::kCertain;
   suspect.claim = fmt::format(
       "The same matrix is read {} times a step, one call after the other{}{}: {} each, and every "
@@ -155,7 +171,7 @@ void examine_inefficient(Evidence& evidence, Verdict& verdict) {
 const Judge kRepeatedRead{
     {"repeated-read",
      "one large matrix multiplication several times in a row, once per row of work",
-     "kernel names and times; shapes make it likely, --model certain",
+     "kernel names and times; shapes or --model make it likely, both certain",
      "each call multiplies another matrix"},
     examine_repeated};
 const Judge kGemmInefficient{

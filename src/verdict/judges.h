@@ -34,6 +34,7 @@ extern const Judge kRepeatedRead;     // gemm.cc
 extern const Judge kGemmInefficient;  // gemm.cc
 extern const Judge kLayoutCopy;       // layout_copy.cc
 extern const Judge kWeightDequant;    // weight_dequant.cc
+extern const Judge kOversizedGrid;    // oversized_grid.cc
 extern const Judge kOutsideProcess;   // outside_process.cc
 extern const Judge kPrefill;          // prefill_interference.cc
 extern const Judge kStepStall;        // step_stall.cc

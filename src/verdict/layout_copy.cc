@@ -22,7 +22,12 @@ constexpr double kLeastShare = 0.005;
 std::string_view layout_op(const KernelFigures& kernel) {
   constexpr std::array<std::string_view, 5> kForLayout{
       "aten::flatten", "aten::reshape", "aten::contiguous", "aten::clone", "aten::repeat"};
+  // Out-of-place updates clone what they update, whatever its layout.
+  constexpr std::array<std::string_view, 5> kUpdates{"aten::index_put", "aten::index_copy",
+                                                     "aten::slice_scatter", "aten::scatter",
+                                                     "aten::select_scatter"};
   for (const std::string& op : kernel.op_chain) {  // outermost first
+    if (std::find(kUpdates.begin(), kUpdates.end(), op) != kUpdates.end()) return {};
     if (std::find(kForLayout.begin(), kForLayout.end(), op) != kForLayout.end()) return op;
   }
   return {};

@@ -13,12 +13,12 @@ namespace {
 
 // Every suspect the tool knows. Order decides ties and the list for people; who comes first keeps a
 // kernel, or an idle time, from those who come later.
-constexpr std::array<const Judge*, 21> kJudges{
-    &kWholePoolCast, &kWholePoolCopy, &kWeightDequant, &kBatchCast,       &kLayoutCopy,
-    &kRepeatedRead,  &kLowOccupancy,  &kSingleBlock,   &kGemmInefficient, &kSmallKernels,
-    &kCommLatency,   &kExposedComm,   &kGraphMissing,  &kGraphLaunch,     &kHostLaunch,
-    &kHostWork,      &kBlockingCopy,  &kHostSync,      &kOutsideProcess,  &kPrefill,
-    &kStepStall};
+constexpr std::array<const Judge*, 22> kJudges{
+    &kWholePoolCast, &kWholePoolCopy, &kWeightDequant, &kBatchCast,     &kLayoutCopy,
+    &kRepeatedRead,  &kLowOccupancy,  &kSingleBlock,   &kOversizedGrid, &kGemmInefficient,
+    &kSmallKernels,  &kCommLatency,   &kExposedComm,   &kGraphMissing,  &kGraphLaunch,
+    &kHostLaunch,    &kHostWork,      &kBlockingCopy,  &kHostSync,      &kOutsideProcess,
+    &kPrefill,       &kStepStall};
 
 constexpr double kCulpritShare = 1.0 / 3;
 constexpr Nanos kCulpritLead = 2;  // times the next suspect

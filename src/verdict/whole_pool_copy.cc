@@ -71,7 +71,7 @@ void examine(Evidence& evidence, Verdict& verdict) {
 const Judge kWholePoolCopy{
     {"whole-pool-copy",
      "copies within one type, in every layer, of a tensor as large as the KV pool",
-     "shapes; --pool-tokens or --server-info makes it certain",
+     "shapes, or --model with --pool-tokens or --server-info, which make it certain",
      "the copies' time does not follow the size of the pool"},
     examine};
 

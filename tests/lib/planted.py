@@ -361,6 +361,16 @@ def outside_process(kernels=60, each=100, slices=5, slice_each=400, steps=8, hea
     return joined([mine, other])
 
 
+def oversized_grid(batch=8, blocks=8192, each=12, layers=32, gemm=60, steps=6, healthy=0):
+    """The activation is launched for the most tokens possible. Healthy: for the batch."""
+    run = Decode()
+    name = "void vllm::act_and_mul_kernel<c10::BFloat16, &vllm::silu_kernel, true>(c10::BFloat16*, c10::BFloat16 const*, int)"
+    act = (name, 2, {"grid": (batch, 1, 1)}) if healthy else (name, each, {"grid": (blocks, 1, 1)})
+    for _ in range(steps):
+        run.step([(GEMM, gemm), act, (GEMM, gemm), (NORM, 2, {"grid": (batch, 1, 1)}), (ATTENTION, 30)] * layers, f"step[DECODE bs={batch}]")
+    return run
+
+
 def config(family, layers, hidden, heads, kv_heads):
     json.dump({"architectures": ["LlamaForCausalLM"], "model_type": family, "hidden_size": hidden, "num_hidden_layers": layers,
                "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": 128, "intermediate_size": 14336,

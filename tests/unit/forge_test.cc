@@ -323,9 +323,22 @@ TEST(Forge, UnknownWordsNameTheNearMatch) {
   EXPECT_FALSE(parse(Args{"glm5", "-o", "x", "--size", "5mb"}));
 }
 
+TEST(Forge, PlantedRecipesDrawTheirDeployment) {
+  const auto args = [](std::string_view draw, std::string_view last) {
+    return Args{"layout-copy", "--steps", "1", "--no-stacks", "--draw", draw, last};
+  };
+  const std::string planted = forged(args("5", "--shapes"));
+  EXPECT_EQ(planted, forged(args("5", "--shapes")));
+  EXPECT_NE(planted, forged(args("6", "--shapes")));
+  EXPECT_GT(count(planted, "aten::flatten"), 0U);
+  EXPECT_EQ(count(forged(args("5", "--healthy")), "aten::flatten"), 0U);
+}
+
 TEST(Forge, ConfigsAreJson) {
   for (const Recipe& recipe : recipes()) {
-    const forge::Run run = recipe.make({});
+    Choice choice;
+    choice.recipe = recipe.name;
+    const forge::Run run = recipe.make(choice);
     EXPECT_TRUE(Json::parse(run.configs.config).contains("num_hidden_layers")) << recipe.name;
     EXPECT_TRUE(Json::parse(run.configs.server_info).contains("max_total_num_tokens"))
         << recipe.name;
