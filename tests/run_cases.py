@@ -10,7 +10,8 @@ A case is sections that begin with "--- "; lines before the first are its commen
   --- stdout-contains          each line must be found in stdout; likewise stdout-lacks,
   --- stderr-contains          stderr-contains, stderr-lacks
   --- json PATH OP VALUE       a value of the JSON document on stdout: OP is = != < <= > >= or ~ (a regular expression);
-                               PATH is like steps.mean_ns, suspects[0].id, budget[owner=cast].share, notes.length
+                               PATH is like steps.mean_ns, suspects[0].id, budget[owner=cast].share, notes.length;
+                               a value in brackets may hold spaces
   --- exit N                   the exit status; every case has it
 Every document on stdout is held against the schema as well. The environment is bare: LC_ALL=C, no terminal; Python finds
 tests/lib (kineto.py and nsight.py build traces).
@@ -34,7 +35,7 @@ TIMEOUT_S = 60
 TEXT_CHECKS = {"stdout-contains", "stdout-lacks", "stderr-contains", "stderr-lacks"}
 COMPARE = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
            "~": lambda got, want: re.search(want, got) is not None}
-JSON_CHECK = re.compile(r"json (\S+) (=|!=|<=|>=|<|>|~) (.+)")
+JSON_CHECK = re.compile(r"json ((?:[^\s\[]|\[[^\]]*\])+) (=|!=|<=|>=|<|>|~) (.+)")
 
 
 class BadCase(Exception):

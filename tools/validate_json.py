@@ -59,12 +59,35 @@ def suspect_problems(answer):
             yield f".ruled_out[{index}]: cites {missing}, which is no fact"
 
 
+def floor_problems(floor, mean):
+    step = floor["step_ns"] or 0
+    for name, total, wanted in (("by", sum(part["ns"] for part in floor["by"]), step),
+                                ("distance", sum(row["floor_ns"] for row in floor["distance"]), step),
+                                ("distance", sum(row["measured_ns"] for row in floor["distance"]), mean)):
+        if floor[name] and total != wanted:
+            yield f".floor.{name}: adds up to {total} ns, not {wanted}"
+    owners = [owner for row in floor["distance"] for owner in row["owners"]]
+    if len(owners) != len(set(owners)):
+        yield ".floor.distance: an owner has two rows"
+
+
+def floor_document_problems(schema, document):
+    """A document of `culprit floor`: its own schema lies beside that of answers, its member floor is theirs."""
+    own = json.loads((pathlib.Path(__file__).resolve().parent.parent / "docs/schema/floor.schema.json").read_text())
+    member = {**schema["properties"]["floor"], "$defs": schema["$defs"]}
+    found = schema_problems(own, document) or [f".floor{p}" for p in schema_problems(member, document["floor"])]
+    return found or list(floor_problems(document["floor"], document["measured_step_ns"]))
+
+
 def problems(schema, answer):
-    """Every fault of one answer, as text; empty when it is right."""
+    """Every fault of one answer, as text; empty when it is right. `schema` is that of answers, whatever the document."""
+    if answer.get("kind") == "floor":
+        return floor_document_problems(schema, answer)
     found = schema_problems(schema, answer)
     if found:  # what follows needs the shape
         return found
-    return [*step_problems(answer["steps"]), *budget_problems(answer), *suspect_problems(answer)]
+    return [*step_problems(answer["steps"]), *budget_problems(answer), *suspect_problems(answer),
+            *floor_problems(answer["floor"], answer["steps"]["mean_ns"])]
 
 
 def main(schema_path, *paths):

@@ -3,6 +3,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -95,8 +96,10 @@ class GzipInflater : public Inflater {
     state_.avail_in = static_cast<std::uint32_t>(input_.size);
     in_member_ = true;
     const int rc = in_header_ ? isal_read_gzip_header(&state_, &header_) : isal_inflate(&state_);
-    input_.begin += input_.size - state_.avail_in;
-    input_.size = state_.avail_in;
+    // At damage it hands back what it had read ahead, of the piece before as well.
+    const std::size_t left = std::min<std::size_t>(state_.avail_in, input_.size);
+    input_.begin += input_.size - left;
+    input_.size = left;
     if (rc != ISAL_DECOMP_OK && rc != ISAL_END_INPUT && rc != ISAL_OUT_OVERFLOW) {
       done_ = true;
       fault_ = damaged(rc == ISAL_INCORRECT_CHECKSUM ? "the gzip checksum does not match"

@@ -27,30 +27,6 @@ std::optional<report::Table> table_of(const Command& command) {
   return std::nullopt;
 }
 
-// What flags and files add to the trace. Read first: a wrong name must not cost a long read.
-Result<evidence::Knowledge> gather_knowledge(const Settings& settings) {
-  evidence::Knowledge known;
-  if (!settings.model.empty()) {
-    TRY(known.model, known::load_model(settings.model));
-    std::error_code failed;
-    known.model_source = std::filesystem::exists(settings.model, failed) ? "config" : "table";
-  }
-  if (!settings.server_info.empty()) {
-    TRY(known.deployment, known::load_server_info(settings.server_info));
-  }
-  if (!settings.gpu.empty()) {
-    TRY([[maybe_unused]] const known::Gpu gpu, known::find_gpu(settings.gpu));
-  }
-  known::Deployment& deployment = known.deployment;
-  deployment.tp = settings.tp.value_or(deployment.tp);
-  if (settings.kv_dtype) deployment.kv_dtype = settings.kv_dtype;
-  if (settings.pool_tokens) deployment.pool_tokens = settings.pool_tokens;
-  if (settings.active_tokens) deployment.active_tokens = settings.active_tokens;
-  known.kv_dtype_from_flag = settings.kv_dtype.has_value();
-  known.tpot_ms = settings.tpot_ms;
-  return known;
-}
-
 run::Options building(const Settings& settings, const evidence::Knowledge& known) {
   run::Options options;
   options.steps = settings.steps;
@@ -63,18 +39,20 @@ run::Options building(const Settings& settings, const evidence::Knowledge& known
 // The document to a file or stdout, the text to stdout.
 Outcome deliver(const Settings& settings, Console& console, const report::Answer& answer) {
   const std::optional<report::Table> table = table_of(*settings.command);
+  const bool floor = settings.command->id == CommandId::kFloor && answer.usable();
+  std::string document;
   if (settings.json) {
-    const std::string document = report::render_json(answer, table);
-    if (settings.json_file.empty()) return console.answer(document);
-    const Status written = write_answer_file(settings.json_file, document);
-    if (!written.ok()) return console.fail(written.error());
+    document = floor ? report::render_floor_json(*answer.floor, answer.path)
+                     : report::render_json(answer, table);
   }
-  if (!answer.usable()) return Outcome::kAnswered;
   const report::TextOptions options = console.text_options();
-  return console.answer(table                ? report::render_table(answer, *table, options)
-                        : answer.what_if     ? report::render_what_if(answer, options)
-                        : answer.explanation ? report::render_explanation(answer, options)
-                                             : report::render_text(answer, options));
+  return hand_over(settings, console, document,
+                   !answer.usable()     ? std::string()
+                   : floor              ? report::render_floor(*answer.floor, options)
+                   : table              ? report::render_table(answer, *table, options)
+                   : answer.what_if     ? report::render_what_if(answer, options)
+                   : answer.explanation ? report::render_explanation(answer, options)
+                                        : report::render_text(answer, options));
 }
 
 // No verdict: the reason on stderr, and the document if one was asked for.
@@ -153,10 +131,12 @@ Result<Inputs> read_inputs(const Settings& settings, Console& console, report::A
   return error;
 }
 
-// What a command asks beyond the verdict; the answer points into this.
+// What is asked beyond the verdict; the answer points into this. A floor is part of every answer that
+// can have one.
 struct Questions {
   std::optional<verdict::WhatIfAnswer> what_if;
   std::optional<verdict::Explanation> explanation;
+  std::optional<evidence::StepFloor> floor;
 
   Status ask(const Settings& settings, const evidence::Evidence& evidence,
              const verdict::Verdict& verdict, report::Answer& answer) {
@@ -169,6 +149,20 @@ struct Questions {
     if (settings.command->id == CommandId::kExplain) {
       TRY(explanation, verdict::explain(evidence, verdict, {settings.kernel, settings.suspect}));
       answer.explanation = &*explanation;
+    }
+    return ask_floor(settings, evidence, answer);
+  }
+
+  Status ask_floor(const Settings& settings, const evidence::Evidence& evidence,
+                   report::Answer& answer) {
+    const bool tp_given = settings.tp.has_value() || !settings.server_info.empty();
+    Result<evidence::StepFloor> found =
+        evidence::floor_of_run(evidence, {settings.batch, settings.context, tp_given});
+    if (found.ok()) {
+      floor = *std::move(found);
+      answer.floor = &*floor;
+    } else if (settings.command->id == CommandId::kFloor) {
+      return found.error();
     }
     return Ok{};
   }

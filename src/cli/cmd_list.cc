@@ -107,28 +107,77 @@ std::string lines_of(const Grid& grid, report::TextOptions options) {
   return out;
 }
 
+constexpr int kWide = 110;  // from here on every peak has a column
+
+// Of the columns shown, those that no cited source backs.
+std::string unverified_text(const known::Gpu& gpu, bool wide) {
+  struct Shown {
+    std::string_view column, title;
+    bool always;
+  };
+  constexpr Shown kShown[] = {{"sm_or_cu_count", "SMs", true},
+                              {"memory_gb", "GB", true},
+                              {"memory_bandwidth_gb_per_s", "GB/s", true},
+                              {"half_dense_tflops", "half", false},
+                              {"fp8_dense_tflops", "FP8", false},
+                              {"fp4_dense_tflops", "FP4", false},
+                              {"link_gb_per_s_per_direction", "link", false}};
+  std::string out;
+  for (const Shown& shown : kShown) {
+    const auto& cells = gpu.unverified;
+    const bool has = std::find(cells.begin(), cells.end(), shown.column) != cells.end();
+    if (has && (wide || shown.always)) {
+      out += (out.empty() ? "" : ", ") + std::string(shown.title);
+    }
+  }
+  return out;
+}
+
 std::string list_gpus(const report::TextOptions& options) {
+  const bool wide = options.width >= kWide;
   Grid grid;
   grid.columns = {{"GPU", "name"},
                   {"arch", "arch"},
                   {"SMs", "sms", CellKind::kCount},
-                  {"memory GB", "memory_gb", CellKind::kNumber},
-                  {"peak GB/s", "peak_gbps", CellKind::kNumber},
-                  {"", "", CellKind::kText}};
+                  {"GB", "memory_gb", CellKind::kNumber},
+                  {"GB/s", "peak_gbps", CellKind::kNumber},
+                  {"half", "half", CellKind::kNumber, false, kWide},
+                  {"FP8", "fp8", CellKind::kNumber, false, kWide},
+                  {"FP4", "fp4", CellKind::kNumber, false, kWide},
+                  {"link", "link", CellKind::kNumber, false, kWide},
+                  {"unverified", "", CellKind::kText}};
   const auto known = [](double x) { return x > 0 ? Cell(x) : Cell(); };
   for (const known::Gpu& gpu : known::gpus()) {
     grid.rows.push_back({gpu.name, gpu.arch,
                          gpu.sms > 0 ? Cell(static_cast<std::int64_t>(gpu.sms)) : Cell(),
-                         known(gpu.memory_gb), known(gpu.peak_gbps),
-                         std::string(gpu.peak_verified ? "" : "peak unverified")});
+                         known(gpu.memory_gb), known(gpu.peak_gbps), known(gpu.half_tflops),
+                         known(gpu.fp8_tflops), known(gpu.fp4_tflops), known(gpu.link_gbps),
+                         gpu.table.empty() ? unverified_text(gpu, wide) : "your table"});
   }
   return lines_of(grid, options);
 }
 
-std::string list_models(const report::TextOptions&) {
-  std::string out;
-  for (const std::string& name : known::model_names()) out += name + "\n";
-  return out;
+// "FP8", "bf16", and whether the row says so by a source.
+std::string weights_text(const known::Model& model) {
+  std::string out = model.quant_algo;
+  if (out.empty()) out = known::dtype_name(model.weight_dtype);
+  if (out == "MIXED_PRECISION") out = "mixed";
+  if (!model.table.empty()) return out + ", your table";
+  return model.unverified.empty() ? out : out + ", unverified";
+}
+
+std::string list_models(const report::TextOptions& options) {
+  Grid grid;
+  grid.columns = {{"model", "model"},
+                  {"layers", "layers", CellKind::kCount},
+                  {"experts", "experts", CellKind::kCount, false, kWide},
+                  {"weights", "weights"}};
+  for (const known::Model& model : known::models()) {
+    grid.rows.push_back({model.name, model.layers,
+                         model.experts > 0 ? Cell(model.experts) : Cell(std::string()),
+                         weights_text(model)});
+  }
+  return lines_of(grid, options);
 }
 
 struct Topic {

@@ -57,6 +57,13 @@ constexpr Command kCommands[] = {
      "no "
      "waits of the host (--no-sync). Changes add up. Names are regular expressions.",
      "culprit whatif rank0.trace.json.gz --remove whole-pool-cast --scale nccl=0.5", kToWhatIf},
+    {kFloor, "floor", "--model CONFIG --gpu NAME [TRACE]",
+     "the lowest step time that the hardware allows, by component",
+     "Every matrix, cache and message of one decode step on one GPU, each at the peaks of the "
+     "hardware: a bound, no forecast. --batch, --context and the deployment (--tp, --ep, "
+     "--attention-dp, --kv-dtype) say which step; with --pool-tokens the pool's size is told. With "
+     "a TRACE: how far the run is from it, by component, as far as its kernels tell them apart.",
+     "culprit floor --model zai-org/GLM-5 --gpu B200 --tp 8 --batch 32 --context 4000", kToFloor},
     {kList, "list", "suspects|gpus|models|formats|notes", "what culprit knows",
      "suspects: what it looks for; gpus and models: the tables behind --gpu and --model; formats: "
      "what it reads, and what to do about the rest; notes: every code of a data-quality note.",
@@ -68,7 +75,6 @@ constexpr Command kCommands[] = {
      kToAll},
     {kLater, "comm", "", "", "", "", 0},
     {kLater, "memory", "", "", "", "", 0},
-    {kLater, "floor", "", "", "", "", 0},
     {kLater, "compare", "", "", "", "", 0},
     {kLater, "sql", "", "", "", "", 0},
     {kLater, "slice", "", "", "", "", 0},

@@ -14,6 +14,7 @@ enum class CommandId : std::uint8_t {
   kTable,
   kWhatIf,
   kExplain,
+  kFloor,
   kList,
   kForge,
   kHelp,
@@ -22,9 +23,10 @@ enum class CommandId : std::uint8_t {
 
 // Which commands a flag applies to.
 inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8,
-                          kToExplain = 16;
+                          kToExplain = 16, kToFloor = 32;
 inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf | kToExplain;
-inline constexpr unsigned kToAll = kToAnalysis | kToList;
+inline constexpr unsigned kToTraces = kToAnalysis | kToFloor;  // what may read a trace
+inline constexpr unsigned kToAll = kToTraces | kToList;
 
 struct Command {
   CommandId id = CommandId::kLater;

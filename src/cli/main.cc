@@ -67,6 +67,11 @@ Outcome help(const Settings& settings, Console& console, const Beside& beside) {
 Outcome dispatch(const Settings& settings, Console& console, const Beside& beside) {
   if (settings.version) return console.answer(fmt::format("culprit {}\n", version()));
   if (settings.help != Help::kNone) return help(settings, console, beside);
+  const Status tables = add_tables(settings);
+  if (!tables.ok() && settings.command->id != CommandId::kForge &&
+      settings.command->id != CommandId::kHelp) {
+    return console.fail(tables.error());
+  }
   switch (settings.command->id) {
     case CommandId::kDiagnose:
     case CommandId::kTable:
@@ -74,6 +79,9 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
     case CommandId::kExplain:
       std::signal(SIGINT, leave_at_once);
       return diagnose(settings, console);
+    case CommandId::kFloor:
+      std::signal(SIGINT, leave_at_once);
+      return floor(settings, console);
     case CommandId::kList:
       return list(settings, console);
     case CommandId::kForge:

@@ -166,8 +166,10 @@ class Parser {
     const CommandId id = settings_.command->id;
     const std::size_t count = settings_.words.size();
     const bool reads_a_trace = id == CommandId::kDiagnose || id == CommandId::kTable ||
-                               id == CommandId::kWhatIf || id == CommandId::kExplain;
+                               id == CommandId::kWhatIf || id == CommandId::kExplain ||
+                               id == CommandId::kFloor;
     if (!reads_a_trace) return Ok{};
+    if (count == 0 && id == CommandId::kFloor) return Ok{};
     if (count == 0) {
       return usage("no trace given", fmt::format("culprit {} TRACE", settings_.command->name));
     }

@@ -1,14 +1,27 @@
 // The commands, each in a file of its own: cmd_diagnose.cc, cmd_list.cc.
 #pragma once
 
+#include "base/result.h"
 #include "cli/console.h"
 #include "cli/settings.h"
+#include "evidence/evidence.h"
 
 namespace culprit::cli {
 
 // diagnose and the seven tables: load -> build -> measure -> judge -> render.
 Outcome diagnose(const Settings& settings, Console& console);
+// floor: of a model and a GPU alone, or held against a trace, which diagnose reads.
+Outcome floor(const Settings& settings, Console& console);
 // list {suspects,gpus,models,formats,notes}
 Outcome list(const Settings& settings, Console& console);
+
+// Puts the user's tables of GPUs and models on top of the built-in ones.
+Status add_tables(const Settings& settings);
+// What flags and files add to a trace; a wrong name is an error before anything is read.
+Result<known::Deployment> gather_deployment(const Settings& settings);
+Result<evidence::Knowledge> gather_knowledge(const Settings& settings);
+// Text and document to where the flags want them.
+Outcome hand_over(const Settings& settings, Console& console, const std::string& document,
+                  const std::string& text);
 
 }  // namespace culprit::cli

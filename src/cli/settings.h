@@ -29,8 +29,9 @@ struct Settings {
   std::string json_file;  // empty: the document goes to stdout in place of the text
 
   std::string model, server_info, gpu;  // empty: not given
+  std::string gpu_table, model_table;   // files, or "none"; empty: the configuration folder's
   std::string mapping;                  // a trace that lends to graph kernels, or "none"
-  std::optional<std::int64_t> tp, pool_tokens, active_tokens;
+  std::optional<std::int64_t> tp, ep, attention_dp, pool_tokens, active_tokens, batch, context;
   std::optional<known::Dtype> kv_dtype;
   std::optional<double> tpot_ms;
   std::optional<std::pair<std::int64_t, std::int64_t>> steps;  // inclusive

@@ -1,5 +1,6 @@
 #include "ingest/event.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -246,7 +247,8 @@ class Parser {
       text = {from, static_cast<std::size_t>(p - from)};
     } else {
       p = find_scalar_end(p);
-      if (p >= end_ || p == from) return fail(p);
+      // A guessed key may end in front of white space that is there this time.
+      if (p >= end_ || p == from) return is_space(c) ? value(skip_space(p), field) : fail(p);
       text = {from, static_cast<std::size_t>(p - from)};
       if (!is_digit(c) && !is_json_scalar(from, text.size())) {
         ++event_.bad_words;
@@ -305,6 +307,7 @@ class Parser {
           slot = keys_->learn(slot, {from, static_cast<std::size_t>(p - from)}, name, kind, field,
                               is_args);
       }
+      if (is_args && *p != '{') p = skip_space(p);
       p = is_args && *p == '{' ? object<args_field>(p + 1, 1) : value(p, field);
       if (p == nullptr) return nullptr;
     }
@@ -323,16 +326,37 @@ EventEnd parse_as(const char* p, const char* end, RawEvent& event, KeyPredictor*
   return Parser<kTolerant>(end, event, keys).run(p);
 }
 
+constexpr std::string_view kFirstKeys[] = {"ph\"",  "name\"", "cat\"", "pid\"", "ts\"", "tid\"",
+                                           "dur\"", "args\"", "id\"",  "bp\"",  "s\""};
+
 bool begins_event(const char* p) {
   p = skip_space(p + 1);
   if (*p != '"') return false;
   ++p;
-  constexpr std::string_view keys[] = {"ph\"",  "name\"", "cat\"", "pid\"", "ts\"", "tid\"",
-                                       "dur\"", "args\"", "id\"",  "bp\"",  "s\""};
-  for (const std::string_view key : keys) {
+  for (const std::string_view key : kFirstKeys) {
     if (std::strncmp(p, key.data(), key.size()) == 0) return *skip_space(p + key.size()) == ':';
   }
   return false;
+}
+
+// Does the text end before it is told whether the brace at p begins an event?
+bool may_begin_event(const char* p, const char* end) {
+  p = skip_space(p + 1);
+  if (p >= end) return true;
+  if (*p != '"') return false;
+  ++p;
+  for (const std::string_view key : kFirstKeys) {
+    const std::size_t there = std::min(key.size(), static_cast<std::size_t>(end - p));
+    if (std::memcmp(p, key.data(), there) != 0) continue;
+    if (there < key.size() || skip_space(p + key.size()) >= end) return true;
+  }
+  return false;
+}
+
+// What an event stands behind: the comma or bracket in front of p, with nothing but white space between; null if there is none.
+const char* separator_before(const char* begin, const char* p) {
+  while (p > begin && static_cast<unsigned char>(p[-1]) <= ' ') --p;
+  return p > begin && (p[-1] == ',' || p[-1] == '[') ? p - 1 : nullptr;
 }
 
 }  // namespace
@@ -341,6 +365,9 @@ EventEnd parse_event(const char* p, const char* end, RawEvent& event, KeyPredict
   const EventEnd strict = parse_as<false>(p, end, event, &keys);
   if (strict.status != Parsed::kMalformed) return strict;
   const EventEnd tolerant = parse_as<true>(p, end, event, nullptr);
+  // Whether a quote ended a string was told by what follows the event.
+  if (tolerant.status == Parsed::kOk && skip_space(tolerant.next) >= end)
+    return {Parsed::kIncomplete, end};
   event.repaired = tolerant.status == Parsed::kOk;
   return tolerant;
 }
@@ -355,12 +382,21 @@ const char* find_event(const char* begin, const char* p, const char* end) {
     const void* hit = std::memchr(p, '{', static_cast<std::size_t>(end - p));
     if (hit == nullptr) return end;
     p = static_cast<const char*>(hit);
-    const char* before = p;
-    while (before > begin && static_cast<unsigned char>(before[-1]) <= ' ') --before;
-    if (before > begin && (before[-1] == ',' || before[-1] == '[') && begins_event(p)) return p;
+    if (separator_before(begin, p) != nullptr && begins_event(p)) return p;
     ++p;
   }
   return end;
+}
+
+const char* find_cut_event(const char* begin, const char* p, const char* end) {
+  constexpr int kLongestKey = 8;  // with its quotes and a colon
+  const char* last = end;
+  for (int seen = 0; last > p && *last != '{' && seen < kLongestKey; --last)
+    seen += static_cast<unsigned char>(last[-1]) > ' ' ? 1 : 0;
+  if (last < end && *last == '{' && may_begin_event(last, end))
+    if (const char* separator = separator_before(begin, last)) return separator;
+  const char* separator = separator_before(begin, end);
+  return separator == nullptr ? end : separator;
 }
 
 }  // namespace culprit::ingest

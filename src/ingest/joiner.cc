@@ -50,10 +50,10 @@ Status Joiner::add_head(ParsedBlock& parsed) {
   retry_at_ = 0;
   if (head != Document::Head::kEvents) return no_events(head);
   mode_ = Mode::kEvents;
-  if (document_.events_at() < before) {
-    // The array opened in an earlier block, where its keys could not be told from damage yet: parse
-    // from there.
-    carry_ = outer_.substr(document_.events_at(), before - document_.events_at());
+  if (document_.events_at() <= before) {
+    // The array opened in an earlier block, where its keys could not be told from damage yet, or at
+    // its end: parse from there.
+    carry_ += outer_.substr(document_.events_at(), before - document_.events_at());
     carry_offset_ = static_cast<std::int64_t>(document_.events_at());
     parse_carried(parsed);
   } else {
@@ -61,8 +61,8 @@ Status Joiner::add_head(ParsedBlock& parsed) {
     if (skip_space(events) == parsed.stretch.first) {
       take(parsed);
     } else {
-      parse_text(events, events, parsed.text + parsed.block.size,
-                 static_cast<std::int64_t>(document_.events_at()));
+      parse_text(events - 1, events, parsed.text + parsed.block.size,
+                 static_cast<std::int64_t>(document_.events_at()) - 1);
     }
   }
   if (mode_ == Mode::kEvents) outer_.clear();
@@ -72,11 +72,11 @@ Status Joiner::add_head(ParsedBlock& parsed) {
 void Joiner::add_events(ParsedBlock& parsed) {
   const char* end = parsed.text + parsed.block.size;
   const bool guessed = parsed.stretch.first != end;
-  if (lost_) {
-    if (!guessed) return;
+  if (lost_ && !carries() && guessed) {
     lost_ = false;
-    carry_.clear();
     take(parsed);
+  } else if (lost_) {
+    parse_carried(parsed);
   } else if (guessed && retry_at_ == 0 && proves(parsed)) {
     take(parsed);
   } else {
@@ -94,34 +94,49 @@ bool Joiner::proves(const ParsedBlock& parsed) {
   batch_.clear();
   const char* end = carry_.data() + size;
   const Stretch stretch =
-      parse_stretch(carry_.data(), carry_.data(), end, carry_offset_, builder_, batch_);
+      parse_stretch(carry_.data(), carry_.data() + 1, end, carry_offset_ - 1, builder_, batch_);
   builder_.publish(batch_);
   append_names(batch_, builder_, threads_, trace_);
   carry_.resize(carried);
   if (stretch.closed || (stretch.stop != end && !stretch.lost)) {
     return false;
   }
-  append(batch_, builder_, trace_, faults_);
+  append_rows(batch_, builder_);
   return true;
 }
 
+void Joiner::append_rows(Batch& batch, RowBuilder& builder) {
+  append(batch, builder, trace_, faults_);
+  commas_ += batch.commas;
+}
+
 void Joiner::take(ParsedBlock& parsed) {
-  append(parsed.batch, *parsed.builder, trace_, faults_);
+  append_rows(parsed.batch, *parsed.builder);
   const char* end = parsed.text + parsed.block.size;
-  continue_from(parsed.stretch, end, parsed.block.offset + (parsed.stretch.stop - parsed.text));
+  continue_from(parsed.text, parsed.stretch, end,
+                parsed.block.offset + (parsed.stretch.stop - parsed.text));
 }
 
 // Slow path: the carried text and the whole block, one after the other, from the last proven event
-// on.
+// on; where that was lost, from the next one that can be found.
 void Joiner::parse_carried(ParsedBlock& parsed) {
   carry_.append(parsed.text, parsed.block.size);
   if (carry_.size() < retry_at_) return;
   std::string text;
   text.swap(carry_);
-  const std::int64_t offset = carry_offset_;
+  const std::int64_t offset = carry_offset_ - 1;
   const std::size_t size = text.size();
   pad(text);
-  parse_text(text.data(), text.data(), text.data() + size, offset);
+  const char* begin = text.data();
+  const char* end = begin + size;
+  const char* p = lost_ ? find_event(begin, begin + 1, end) : begin + 1;
+  if (lost_ && p >= end) {
+    retry_at_ = 0;
+    const char* kept = find_cut_event(begin, begin + 1, end);
+    set_carry(begin, kept, end, offset + (kept - begin));
+  } else {
+    parse_text(begin, p, end, offset);
+  }
 }
 
 void Joiner::parse_text(const char* begin, const char* p, const char* end, std::int64_t offset) {
@@ -129,11 +144,12 @@ void Joiner::parse_text(const char* begin, const char* p, const char* end, std::
   const Stretch stretch = parse_stretch(begin, p, end, offset, builder_, batch_);
   builder_.publish(batch_);
   append_names(batch_, builder_, threads_, trace_);
-  append(batch_, builder_, trace_, faults_);
-  continue_from(stretch, end, offset + (stretch.stop - begin));
+  append_rows(batch_, builder_);
+  continue_from(begin, stretch, end, offset + (stretch.stop - begin));
 }
 
-void Joiner::continue_from(const Stretch& stretch, const char* end, std::int64_t stop_offset) {
+void Joiner::continue_from(const char* begin, const Stretch& stretch, const char* end,
+                           std::int64_t stop_offset) {
   lost_ = stretch.lost;
   retry_at_ = 0;
   if (stretch.closed) {
@@ -143,17 +159,23 @@ void Joiner::continue_from(const Stretch& stretch, const char* end, std::int64_t
     carry_.clear();
     return;
   }
-  set_carry(stretch.stop, end, stop_offset);
+  set_carry(begin, stretch.stop, end, stop_offset);
 }
 
-void Joiner::set_carry(const char* from, const char* to, std::int64_t offset) {
-  carry_.assign(from, to);
+// Carries [from, to) of the text that begins at `begin`.
+void Joiner::set_carry(const char* begin, const char* from, const char* to, std::int64_t offset) {
+  const char* before = from;
+  while (before > begin && static_cast<unsigned char>(before[-1]) <= ' ') --before;
+  carry_.assign(1, before > begin ? before[-1] : ' ');
+  carry_.append(from, to);
   carry_offset_ = offset;
   if (carry_.size() > kMaxEvent) {
+    const auto size = static_cast<std::int64_t>(carry_.size()) - 1;
     trace_.notes.add({"limit", store::Severity::kDataLoss, 1, carry_offset_, trace_.info.events, "",
                       "an event longer than 256 MiB, or a lost quote or bracket, was left out"});
     ++trace_.info.events;
-    carry_.clear();
+    carry_.resize(1);
+    carry_offset_ += size;
     lost_ = true;
   } else if (carry_.size() > (std::size_t{1} << 20)) {
     retry_at_ = carry_.size() * 2;
@@ -225,6 +247,7 @@ Status Joiner::finish(const std::optional<SourceFault>& fault) {
   add_end_notes(fault);
   document_.describe(trace_.info, trace_.notes);
   add_fault_notes();
+  add_comma_note();
   if (trace_.info.autograd_events > 0 && trace_.device.size() == 0 && trace_.calls.size() == 0) {
     Error e{Error::Code::kUnsupported,
             "an export of torch.autograd.profiler from before Kineto (PyTorch < 1.8): it links no "
@@ -311,6 +334,25 @@ void Joiner::add_fault_behind_events(const SourceFault& fault, bool complete) {
                    (complete ? "nothing of the trace is missing" : "only header keys are missing");
   }
   trace_.notes.add(std::move(note));
+}
+
+// Commas too few or too many between the events. Where text was left out, nobody can tell.
+void Joiner::add_comma_note() {
+  const std::int64_t events = trace_.info.events;
+  const std::int64_t right = std::max<std::int64_t>(events - 1, 0);
+  if (mode_ != Mode::kTail || commas_ == right || trace_.notes.has("limit") ||
+      faults_[static_cast<std::size_t>(Fault::kBadEvent)].count > 0)
+    return;
+  const bool few = commas_ < right;
+  trace_.notes.add({"bad-comma",
+                    store::Severity::kInfo,
+                    few ? right - commas_ : commas_ - right,
+                    {},
+                    {},
+                    "",
+                    std::string(few ? "commas are missing between"
+                                    : "there are commas too many between or behind") +
+                        " events, which is no JSON; every event was read"});
 }
 
 void Joiner::add_fault_notes() {

@@ -190,13 +190,64 @@ Status read_nsight(const Database& database, const Options& options, store::Trac
   return Ok{};
 }
 
-Result<std::unique_ptr<store::Trace>> load_nsight(const std::string& path, const Options& options) {
+namespace {
+
+// The file beside the database that holds writes which are not in it yet, or which it has only in part: "run.sqlite-wal". Empty:
+// there is none. SQLite removes or empties both when a writer ends as it should.
+std::string pending_writes(const std::string& path) {
+  struct Beside {
+    const char* suffix;
+    std::string_view magic;
+    std::int64_t header;  // bytes; a file of no more holds no write
+  };
+  constexpr Beside kBeside[] = {{"-wal", "\x37\x7f\x06", 32}, {"-journal", "\xd9\xd5\x05\xf9", 28}};
+  for (const Beside& beside : kBeside) {
+    struct stat info {};
+    std::string name = path + beside.suffix;
+    if (stat(name.c_str(), &info) != 0 || info.st_size <= beside.header) continue;
+    std::ifstream file(name, std::ios::binary);
+    std::array<char, 4> head{};
+    file.read(head.data(), head.size());
+    if (std::string_view(head.data(), beside.magic.size()) == beside.magic) return name;
+  }
+  return {};
+}
+
+Result<std::unique_ptr<store::Trace>> load_database(const std::string& path,
+                                                    const Options& options) {
   TRY(const Database database, Database::open(path));
   auto trace = std::make_unique<store::Trace>();
   struct stat info {};
   trace->info.path = path;
   if (stat(path.c_str(), &info) == 0) trace->info.file_bytes = info.st_size;
   if (Status status = read_nsight(database, options, *trace); !status.ok()) return status.error();
+  return trace;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<store::Trace>> load_nsight(const std::string& path, const Options& options) {
+  auto trace = load_database(path, options);
+  const std::string pending = pending_writes(path);
+  if (pending.empty()) return trace;
+  const std::string remedy =
+      "wait until its writer has ended, then: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)'";
+  if (!trace.ok()) {
+    Error e = trace.error();
+    e.what += "; " + pending + " holds writes that are not in it yet";
+    e.hint = remedy;
+    return e;
+  }
+  (*trace)->notes.add({"pending-writes",
+                       store::Severity::kDataLoss,
+                       1,
+                       {},
+                       {},
+                       pending,
+                       "a file beside the database holds writes that are not in it yet, and was "
+                       "not read: rows may be "
+                       "missing; " +
+                           remedy});
   return trace;
 }
 

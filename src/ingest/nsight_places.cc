@@ -75,6 +75,37 @@ void Places::name_threads(bool by_gpu, bool labelled) {
   }
 }
 
+// Each process is answered for by itself. Those that give a device the same number may mean the same GPU, or each another one.
+void Places::note_shared_devices(const std::vector<std::uint8_t>& works, bool by_gpu) const {
+  std::map<std::int32_t, std::vector<std::uint32_t>> users;  // processes by device
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (works[i] == 0 || places_[i].on_host) continue;
+    auto& of = users[places_[i].device];
+    if (std::find(of.begin(), of.end(), places_[i].process) == of.end())
+      of.push_back(places_[i].process);
+  }
+  for (const auto& [device, processes] : users) {
+    if (processes.size() < 2) continue;
+    const std::string message =
+        by_gpu
+            ? fmt::format(
+                  "{} processes work on GPU {}: what the others did on it counts as idle here",
+                  processes.size(), device)
+            : fmt::format(
+                  "{} processes have a device {}, and nothing tells whether it is one GPU: if so, "
+                  "what the others did on it counts as idle here",
+                  processes.size(), device);
+    trace_.notes.add({"device-shared",
+                      store::Severity::kWarning,
+                      static_cast<std::int64_t>(processes.size()),
+                      {},
+                      {},
+                      fmt::format("device {}", device),
+                      message});
+    return;
+  }
+}
+
 bool Places::settle(const std::vector<CudaDevice>& devices, std::size_t gpus) {
   GpuOf known;
   for (const CudaDevice& device : devices)
@@ -97,6 +128,7 @@ bool Places::settle(const std::vector<CudaDevice>& devices, std::size_t gpus) {
     for (std::size_t row = 0; row < trace_.device.size(); ++row)
       trace_.device.device[row] = places_[trace_.device.thread[row].index].device;
   }
+  if (several && !one_process) note_shared_devices(works, told || one_gpu);
   name_threads(told || one_gpu, several && !one_process && !told && !one_gpu);
   const auto make_unique = [&](auto& table) {
     for (std::size_t row = 0; row < table.size() && !one_process; ++row)

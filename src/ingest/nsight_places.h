@@ -51,6 +51,7 @@ class Places {
   using GpuOf = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;  // pid, cuda -> gpu
   std::optional<std::int32_t> gpu_of(const Place& place, const GpuOf& known) const;
   void name_threads(bool by_gpu, bool labelled);
+  void note_shared_devices(const std::vector<std::uint8_t>& works, bool by_gpu) const;
   std::int64_t pid(std::uint32_t process) const { return processes_[process - 1] & 0xffffff; }
 
   store::Trace& trace_;

@@ -145,7 +145,7 @@ void Batch::clear() {
   tables.collectives.clear();
   new_strings.clear();
   new_threads.clear();
-  events = memory = flows = counters = metadata = others = autograd = 0;
+  events = commas = memory = flows = counters = metadata = others = autograd = 0;
   hip = false;
   unread.counts.clear();
   faults = {};
@@ -389,6 +389,7 @@ ThreadId RowBuilder::thread(const RawEvent& event, Batch& batch, std::int64_t by
   CachedThread& cached = cache_[h % cache_.size()];
   if (!cached.id.valid() || cached.pid != pid || cached.tid != tid)
     remember_thread(cached, pid, tid);
+  bad_string_ |= cached.unclean;
   if (cached.odd &&
       ((is_no_number(pid) && !is_quoted(pid)) || (is_no_number(tid) && !is_quoted(tid))))
     batch.fault(Fault::kBadNumber, byte);
@@ -405,7 +406,7 @@ void RowBuilder::remember_thread(CachedThread& cached, std::string_view pid, std
   const store::Thread key{plain(pid), plain(tid), plain(rank)};
   checked_ = strings_.size();
   cached = {std::string(pid), std::string(tid), thread_ids_.id_of(key, threads_),
-            is_no_number(pid) || is_no_number(tid)};
+            is_no_number(pid) || is_no_number(tid), !is_clean(pid) || !is_clean(tid)};
 }
 
 void RowBuilder::publish(Batch& batch) {

@@ -39,6 +39,7 @@ struct Batch {
       new_strings;  // local strings made since the builder's last batch, in id order
   std::vector<store::Thread> new_threads;  // likewise, with local string ids
   std::int64_t events = 0;
+  std::int64_t commas = 0;  // between them
   std::int64_t memory = 0, flows = 0, counters = 0, metadata = 0, others = 0;
   std::int64_t autograd = 0;  // complete events of the pre-Kineto autograd export
   bool hip = false;
@@ -95,7 +96,8 @@ class RowBuilder {
   struct CachedThread {
     std::string pid, tid;
     store::ThreadId id;
-    bool odd = false;  // pid or tid begins like a number and is none
+    bool odd = false;      // pid or tid begins like a number and is none
+    bool unclean = false;  // pid or tid is not shown as written
   };
   store::StringId text(const RawEvent& event, Field field);
   store::StringId intern(std::string_view text);

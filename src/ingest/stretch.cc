@@ -12,7 +12,8 @@ EventEnd skip_stranger(const char* begin, const char* p, const char* end) {
     return {Parsed::kMalformed, p};
   if (value.status != Parsed::kOk) return value;
   const char* behind = skip_space(value.next);
-  if (*behind != ',' && *behind != ']' && behind < end) return {Parsed::kMalformed, p};
+  if (behind >= end) return {Parsed::kIncomplete, p};
+  if (*behind != ',' && *behind != ']') return {Parsed::kMalformed, p};
   return value;
 }
 
@@ -26,7 +27,7 @@ Stretch parse_stretch(const char* begin, const char* p, const char* end, std::in
   const auto byte = [&](const char* at) { return offset + (at - begin); };
   for (;;) {
     p = skip_space(p);
-    while (*p == ',') p = skip_space(p + 1);
+    for (; *p == ','; p = skip_space(p + 1)) ++batch.commas;
     stretch.stop = p;
     if (p >= end) return stretch;
     if (*p == ']') {
@@ -43,9 +44,10 @@ Stretch parse_stretch(const char* begin, const char* p, const char* end, std::in
       continue;
     }
     builder.add_bad(byte(p), batch);
-    p = find_event(begin, p + 1, end);
+    const char* damage = p;
+    p = find_event(begin, damage + 1, end);
     if (p >= end) {
-      stretch.stop = end;
+      stretch.stop = find_cut_event(begin, damage + 1, end);
       stretch.lost = true;
       return stretch;
     }

@@ -11,10 +11,11 @@ namespace culprit::ingest {
 
 struct Stretch {
   const char* first = nullptr;  // the event it began at; `end` if there was none
-  const char* stop = nullptr;   // where it ended: the start of an event that the text cuts off, the
-                                // closing bracket, or `end`
-  bool closed = false;          // *stop is the bracket that closes the event array
-  bool lost = false;  // ended inside damage: what follows counts only from the next event on
+  const char* stop =
+      nullptr;  // where it ended: the start of an event that the text cuts off (where lost: the separator in
+                // front of what could be one), the closing bracket, or `end`
+  bool closed = false;  // *stop is the bracket that closes the event array
+  bool lost = false;    // ended inside damage: what follows counts only from the next event on
 };
 
 // Parses events from `p` on, which is at an event or at separators in front of one; `begin` <= p is

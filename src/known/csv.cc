@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
+
+#include "base/near.h"
 
 namespace culprit::known {
 namespace {
@@ -49,33 +52,71 @@ std::optional<Number> parse_number(std::string_view cell) {
 }  // namespace
 
 Result<Csv> Csv::parse(std::string_view text, std::string_view where) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // spreadsheets begin a file with it
+  if (text.substr(0, kMark.size()) == kMark) text.remove_prefix(kMark.size());
   Csv csv;
+  csv.where_ = where;
   std::vector<std::string> cells;
-  std::size_t record = 0;
+  std::size_t line = 1;
   for (std::size_t at = 0; at < text.size();) {
-    ++record;
-    if (!read_record(text, at, cells)) {
+    const std::size_t begin = at, first = line;
+    const bool closed = read_record(text, at, cells);
+    line +=
+        static_cast<std::size_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                            text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+    if (!closed) {
       return Error{Error::Code::kBadInput, "a quote is never closed",
-                   fmt::format("{}: record {}", where, record),
-                   "close it, or double it inside a cell"};
+                   fmt::format("{}:{}", where, first), "close it, or double it inside a cell"};
     }
     if (blank(cells)) continue;
     if (csv.columns_.empty()) {
       for (std::size_t i = 0; i < cells.size(); ++i) csv.columns_.emplace(cells[i], i);
+      csv.names_ = cells;
+      csv.header_line_ = first;
       continue;
     }
     if (cells.size() > csv.columns_.size()) {
       return Error{Error::Code::kBadInput,
                    fmt::format("{} cells under {} columns", cells.size(), csv.columns_.size()),
-                   fmt::format("{}: record {}", where, record), "quote cells that hold commas"};
+                   fmt::format("{}:{}", where, first), "quote cells that hold commas"};
     }
     csv.rows_.push_back(std::move(cells));
+    csv.lines_.push_back(first);
   }
   if (csv.columns_.empty()) {
     return Error{Error::Code::kBadInput, "no header line", std::string(where),
                  "the first line names the columns"};
   }
   return csv;
+}
+
+std::string Csv::place(std::size_t row) const { return fmt::format("{}:{}", where_, lines_[row]); }
+std::string Csv::header_place() const { return fmt::format("{}:{}", where_, header_line_); }
+
+Status check(const Csv& csv, const CsvRules& rules) {
+  const auto wrong = [](std::string what, std::string where, std::string hint) {
+    return Error{Error::Code::kBadInput, std::move(what), std::move(where), std::move(hint)};
+  };
+  const std::vector<std::string> known(rules.known.begin(), rules.known.end());
+  for (const std::string& column : csv.columns()) {
+    if (std::find(known.begin(), known.end(), column) != known.end()) continue;
+    return wrong(fmt::format("unknown column \"{}\"", column), csv.header_place(),
+                 did_you_mean(column, known, fmt::format("columns: {}", fmt::join(known, ", "))));
+  }
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    for (const std::string_view column : rules.required) {
+      if (csv.cell(row, column).empty())
+        return wrong(fmt::format("no {}", column), csv.place(row), "fill in the cell");
+    }
+    for (const std::string_view column : rules.numbers) {
+      const std::string_view cell = csv.cell(row, column);
+      const std::optional<double> number = csv.number(row, column);
+      if (cell.empty() || (number && *number >= 0 && *number <= 1e9)) continue;
+      return wrong(fmt::format("{} is \"{}\"", column, cell), csv.place(row),
+                   "a number from 0 to 1e9, or nothing where it is not known");
+    }
+  }
+  return Ok{};
 }
 
 std::string_view Csv::cell(std::size_t row, std::string_view column) const {

@@ -20,11 +20,15 @@ extern const std::string_view kModelsCsv;
 
 class Csv {
  public:
-  // `where` names the table in errors ("gpus.csv"). Errors: no header, a row with more cells than
-  // the header, an open quote.
+  // `where` names the table in errors: "gpus.csv:12" with the line a row begins on. Errors: no
+  // header, a row with more cells than the header, an open quote.
   static Result<Csv> parse(std::string_view text, std::string_view where);
 
   std::size_t rows() const { return rows_.size(); }
+  // "gpus.csv:12": where a row, or the header, begins.
+  std::string place(std::size_t row) const;
+  std::string header_place() const;
+  const std::vector<std::string>& columns() const { return names_; }  // in order
   // "" where the column or the cell is missing.
   std::string_view cell(std::size_t row, std::string_view column) const;
   // None where the cell is empty or no number.
@@ -34,7 +38,18 @@ class Csv {
  private:
   std::unordered_map<std::string, std::size_t> columns_;
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::string> names_;
+  std::vector<std::size_t> lines_;  // of each row, from 1
+  std::size_t header_line_ = 1;
+  std::string where_;
 };
+
+// A table that a user wrote: unknown columns, and cells of `numbers` that are no number above 0,
+// are errors that name file, line and column; so is a row without a cell of `required`.
+struct CsvRules {
+  std::vector<std::string_view> known, numbers, required;
+};
+Status check(const Csv& csv, const CsvRules& rules);
 
 // "a; b; c" -> {"a", "b", "c"}: lists inside a cell.
 std::vector<std::string> cell_list(std::string_view cell);

@@ -13,7 +13,7 @@ struct DtypeRow {
   std::string_view name;
 };
 
-constexpr std::array<DtypeRow, 14> kDtypes = {{
+constexpr std::array<DtypeRow, 15> kDtypes = {{
     {Dtype::kUnknown, 0, "unknown"},
     {Dtype::kF64, 64, "f64"},
     {Dtype::kF32, 32, "f32"},
@@ -22,6 +22,7 @@ constexpr std::array<DtypeRow, 14> kDtypes = {{
     {Dtype::kFp8E4m3, 8, "fp8_e4m3"},
     {Dtype::kFp8E5m2, 8, "fp8_e5m2"},
     {Dtype::kFp4, 4, "fp4"},
+    {Dtype::kI4, 4, "int4"},
     {Dtype::kI64, 64, "i64"},
     {Dtype::kI32, 32, "i32"},
     {Dtype::kI16, 16, "i16"},
@@ -116,6 +117,7 @@ constexpr std::array kConfig = {
     Spelling{"mxfp4", Dtype::kFp4},
     Spelling{"e2m1", Dtype::kFp4},
     Spelling{"float4_e2m1fn_x2", Dtype::kFp4},
+    Spelling{"int4", Dtype::kI4},
     Spelling{"int64", Dtype::kI64},
     Spelling{"i64", Dtype::kI64},
     Spelling{"int32", Dtype::kI32},

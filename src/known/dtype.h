@@ -16,6 +16,7 @@ enum class Dtype : std::uint8_t {
   kFp8E4m3,
   kFp8E5m2,
   kFp4,
+  kI4,
   kI64,
   kI32,
   kI16,
@@ -24,7 +25,7 @@ enum class Dtype : std::uint8_t {
   kBool,
 };
 
-int bits(Dtype dtype);               // 0 for kUnknown; 4 for kFp4
+int bits(Dtype dtype);               // 0 for kUnknown; 4 for kFp4 and kI4
 std::string_view dtype_name(Dtype);  // "bf16", "fp8_e4m3", "unknown"
 Dtype dtype_from_torch(
     std::string_view text);  // "c10::Float8_e4m3fn", "float", "unsigned char", "long int", ...

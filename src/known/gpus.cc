@@ -70,12 +70,13 @@ std::vector<Row> read_rows(const Csv& csv) {
     row.gpu.memory_gb = csv.number(i, "memory_gb").value_or(0);
     row.gpu.peak_gbps = csv.number(i, "memory_bandwidth_gb_per_s").value_or(0);
     row.gpu.link_gbps = csv.number(i, "link_gb_per_s_per_direction").value_or(0);
+    row.gpu.pcie_gbps = csv.number(i, "pcie_gb_per_s_per_direction").value_or(0);
     row.gpu.half_tflops = csv.number(i, "half_dense_tflops").value_or(0);
     row.gpu.fp8_tflops = csv.number(i, "fp8_dense_tflops").value_or(0);
     row.gpu.fp4_tflops = csv.number(i, "fp4_dense_tflops").value_or(0);
-    const auto unverified = cell_list(csv.cell(i, "unverified"));
-    row.gpu.peak_verified = std::find(unverified.begin(), unverified.end(),
-                                      "memory_bandwidth_gb_per_s") == unverified.end();
+    row.gpu.unverified = cell_list(csv.cell(i, "unverified"));
+    row.gpu.peak_verified = std::find(row.gpu.unverified.begin(), row.gpu.unverified.end(),
+                                      "memory_bandwidth_gb_per_s") == row.gpu.unverified.end();
     row.usable_mib = csv.number(i, "memory_usable_mib").value_or(0);
     row.keys.push_back(words_of(row.gpu.name));
     for (const std::string& alias : cell_list(csv.cell(i, "aliases"))) {
@@ -86,13 +87,23 @@ std::vector<Row> read_rows(const Csv& csv) {
   return rows;
 }
 
-const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows = [] {
+struct Table {
+  std::vector<Row> rows;
+  std::vector<Gpu> gpus;  // the rows' own, for gpus()
+};
+
+Table& table() {
+  static Table built_in = [] {
+    Table all;
     const auto csv = Csv::parse(kGpusCsv, "gpus.csv");
-    return csv.ok() ? read_rows(*csv) : std::vector<Row>{};
+    if (csv.ok()) all.rows = read_rows(*csv);
+    for (const Row& row : all.rows) all.gpus.push_back(row.gpu);
+    return all;
   }();
-  return kRows;
+  return built_in;
 }
+
+const std::vector<Row>& rows() { return table().rows; }
 
 constexpr double kGb = 1e9;
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
@@ -192,13 +203,36 @@ GpuMatch fitted_to(const Row& row, const DeviceProperties& device) {
 
 }  // namespace
 
-const std::vector<Gpu>& gpus() {
-  static const std::vector<Gpu> kGpus = [] {
-    std::vector<Gpu> all;
-    for (const Row& row : rows()) all.push_back(row.gpu);
-    return all;
-  }();
-  return kGpus;
+const std::vector<Gpu>& gpus() { return table().gpus; }
+
+Status add_gpu_table(std::string_view text, std::string_view path) {
+  TRY(const Csv csv, Csv::parse(text, path));
+  const CsvRules rules{
+      {"name", "aliases", "arch", "sm_or_cu_count", "memory_gb", "memory_usable_mib",
+       "memory_bandwidth_gb_per_s", "half_dense_tflops", "fp8_dense_tflops", "fp4_dense_tflops",
+       "link_gb_per_s_per_direction", "pcie_gb_per_s_per_direction", "tdp_w", "l2_cache_mb",
+       "l3_cache_mb", "unverified", "sources", "notes"},
+      {"sm_or_cu_count", "memory_gb", "memory_usable_mib", "memory_bandwidth_gb_per_s",
+       "half_dense_tflops", "fp8_dense_tflops", "fp4_dense_tflops", "link_gb_per_s_per_direction",
+       "pcie_gb_per_s_per_direction"},
+      {"name"}};
+  const Status right = check(csv, rules);
+  if (!right.ok()) return right.error();
+  Table& all = table();
+  for (Row& row : read_rows(csv)) {
+    row.gpu.table = path;
+    const auto same = std::find_if(all.rows.begin(), all.rows.end(), [&](const Row& other) {
+      return other.keys.front() == row.keys.front();
+    });
+    if (same == all.rows.end()) {
+      all.rows.push_back(std::move(row));
+    } else {
+      *same = std::move(row);
+    }
+  }
+  all.gpus.clear();
+  for (const Row& row : all.rows) all.gpus.push_back(row.gpu);
+  return Ok{};
 }
 
 std::optional<GpuMatch> match_device(const DeviceProperties& device) {

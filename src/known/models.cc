@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -37,6 +38,11 @@ Model from_row(const Csv& csv, std::size_t row) {
   model.first_dense = size("first_k_dense_replace");
   model.index_heads = size("index_n_heads");
   model.index_head_dim = size("index_head_dim");
+  model.index_topk = size("index_topk");
+  model.index_layers = csv.integer(row, "index_layers");
+  model.sliding_window = size("sliding_window");
+  model.sliding_layers = size("sliding_layers");
+  model.tied_embeddings = lower_case(csv.cell(row, "tie_word_embeddings")) == "true";
   model.vocab = size("vocab_size");
   model.attention_layers = csv.integer(row, "attention_layers");
   model.dense_layers = csv.integer(row, "dense_layers");
@@ -44,21 +50,23 @@ Model from_row(const Csv& csv, std::size_t row) {
   const std::string_view type = csv.cell(row, "torch_dtype");
   if (!type.empty()) model.weight_dtype = dtype_from_config(type);
   model.quant_algo = csv.cell(row, "quant_algo");
+  model.quant_group = size("quant_group");
   model.unquantized = cell_list(csv.cell(row, "unquantized"));
+  model.unverified = cell_list(csv.cell(row, "unverified"));
   const Dtype kv = dtype_from_config(csv.cell(row, "kv_cache_quant_algo"));
   if (kv != Dtype::kUnknown) model.kv_dtype = kv;
   return model;
 }
 
-const std::vector<Model>& table() {
-  static const std::vector<Model> kModels = [] {
-    std::vector<Model> models;
+std::vector<Model>& table() {
+  static std::vector<Model> built_in = [] {
+    std::vector<Model> all;
     const auto csv = Csv::parse(kModelsCsv, "models.csv");
     for (std::size_t row = 0; csv.ok() && row < csv->rows(); ++row)
-      models.push_back(from_row(*csv, row));
-    return models;
+      all.push_back(from_row(*csv, row));
+    return all;
   }();
-  return kModels;
+  return built_in;
 }
 
 std::string_view without_owner(std::string_view name) {
@@ -111,6 +119,39 @@ Result<Model> load_model(std::string_view path_or_name) {
     hint = did_you_mean(without_owner(path_or_name), bare, kOtherwise);
   }
   return Error{Error::Code::kUsage, fmt::format("unknown model \"{}\"", path_or_name), "", hint};
+}
+
+const std::vector<Model>& models() { return table(); }
+
+Status add_model_table(std::string_view text, std::string_view path) {
+  TRY(const Csv csv, Csv::parse(text, path));
+  TRY(const Csv own, Csv::parse(kModelsCsv, "models.csv"));
+  static const std::vector<std::string_view> kWords = {
+      "model",       "architecture", "model_type",     "scoring_func",        "topk_method",
+      "hidden_act",  "torch_dtype",  "norm_topk_prob", "tie_word_embeddings", "quant_algo",
+      "unquantized", "unverified",   "sources",        "kv_cache_quant_algo"};
+  CsvRules rules;
+  for (const std::string& column : own.columns()) {
+    rules.known.emplace_back(column);
+    if (std::find(kWords.begin(), kWords.end(), column) == kWords.end())
+      rules.numbers.emplace_back(column);
+  }
+  rules.required = {"model", "hidden_size", "num_hidden_layers", "num_attention_heads"};
+  const Status right = check(csv, rules);
+  if (!right.ok()) return right.error();
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    Model model = from_row(csv, row);
+    model.table = path;
+    const auto same = std::find_if(table().begin(), table().end(), [&](const Model& other) {
+      return lower_case(other.name) == lower_case(model.name);
+    });
+    if (same == table().end()) {
+      table().push_back(std::move(model));
+    } else {
+      *same = std::move(model);
+    }
+  }
+  return Ok{};
 }
 
 std::vector<std::string> model_names() {

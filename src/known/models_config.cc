@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "known/config_json.h"
+#include "known/models_quant.h"
 
 namespace culprit::known {
 namespace {
@@ -38,6 +39,7 @@ void read_sizes(Fields& fields, Model& model) {
       fields.integer({"intermediate_size", "n_inner", "ffn_hidden_size"}).value_or(0);
   model.index_heads = fields.integer({"index_n_heads"}).value_or(0);
   model.index_head_dim = fields.integer({"index_head_dim"}).value_or(0);
+  model.index_topk = fields.integer({"index_topk"}).value_or(0);
   model.vocab = fields.integer({"vocab_size"}).value_or(0);
 }
 
@@ -46,14 +48,14 @@ void read_experts(Fields& fields, Model& model) {
       fields.integer({"n_routed_experts", "num_experts", "num_local_experts"}).value_or(0);
   model.moe_intermediate =
       fields.integer({"moe_intermediate_size", "expert_ffn_hidden_size"}).value_or(0);
-  model.experts_per_token =
-      fields.integer({"num_experts_per_tok", "num_experts_per_token", "top_k_experts"}).value_or(0);
+  model.experts_per_token = fields
+                                .integer({"num_experts_per_tok", "num_experts_per_token",
+                                          "experts_per_token", "top_k_experts"})
+                                .value_or(0);
   model.shared_experts = fields.integer({"n_shared_experts", "num_shared_experts"}).value_or(0);
   model.first_dense = fields.integer({"first_k_dense_replace"}).value_or(0);
-  const auto shared_size = fields.integer({"shared_expert_intermediate_size"});
-  if (shared_size && model.shared_experts == 0 && model.moe_intermediate > 0) {
-    model.shared_experts = *shared_size / model.moe_intermediate;
-  }
+  model.shared_intermediate = fields.integer({"shared_expert_intermediate_size"}).value_or(0);
+  if (model.shared_intermediate > 0 && model.shared_experts == 0) model.shared_experts = 1;
 }
 
 std::int64_t count_texts(const Json& list, bool (*counts)(std::string_view)) {
@@ -89,77 +91,82 @@ void read_layer_kinds(Fields& fields, Model& model) {
     model.dense_layers = std::count(letters.begin(), letters.end(), '-');
     if (model.layers == 0) model.layers = static_cast<std::int64_t>(letters.size());
   }
+  // MiniMax: one number per layer, 1 where it attends and 0 where it is linear.
+  const Json* kinds = fields.find("attn_type_list");
+  if (kinds != nullptr && kinds->is_array() && !kinds->empty()) {
+    model.attention_layers = std::count(kinds->begin(), kinds->end(), Json(1));
+  }
+}
+
+// Layers counted from 0 for which `is` holds.
+template <class Predicate>
+std::int64_t count_layers(std::int64_t layers, const Predicate& is) {
+  constexpr std::int64_t kMostLayers = 100'000;
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < std::min(layers, kMostLayers); ++i) count += is(i) ? 1 : 0;
+  return count;
+}
+
+// Which layers hold experts: DeepSeek's moe_layer_freq, Llama 4's interleave_moe_layer_step, Qwen's
+// decoder_sparse_step and mlp_only_layers.
+void read_expert_layers(Fields& fields, Model& model) {
+  if (model.experts == 0) return;
   const Json* frequency = fields.find("moe_layer_freq");
   if (frequency != nullptr && frequency->is_array()) {
     model.moe_layers = std::count(frequency->begin(), frequency->end(), Json(1));
     model.dense_layers = std::count(frequency->begin(), frequency->end(), Json(0));
+    return;
   }
-  const auto step = fields.integer({"interleave_moe_layer_step"});
-  if (step && *step > 1 && model.experts > 0) {
-    model.moe_layers = model.layers / *step;
-    model.dense_layers = model.layers - *model.moe_layers;
-  }
+  const std::int64_t every = fields.integer({"moe_layer_freq"}).value_or(1);
+  const std::int64_t step =
+      fields.integer({"interleave_moe_layer_step", "decoder_sparse_step"}).value_or(1);
+  const Json* dense = fields.find("mlp_only_layers");
+  const bool some_dense = dense != nullptr && dense->is_array() && !dense->empty();
+  if (every <= 1 && step <= 1 && !some_dense) return;
+  const auto holds_experts = [&](std::int64_t i) {
+    if (every > 1) return i >= model.first_dense && i % every == 0;
+    if (some_dense && std::find(dense->begin(), dense->end(), Json(i)) != dense->end())
+      return false;
+    return step <= 1 || (i + 1) % step == 0;
+  };
+  model.moe_layers = count_layers(model.layers, holds_experts);
+  model.dense_layers = model.layers - *model.moe_layers;
 }
 
-void add_patterns(const Json* list, Model& model) {
-  if (list == nullptr || !list->is_array()) return;
-  constexpr std::size_t kMostPatterns = 10'000;
-  for (const Json& pattern : *list) {
-    if (model.unquantized.size() == kMostPatterns) return;
-    if (pattern.is_string()) model.unquantized.push_back(pattern.get<std::string>());
+// Layers that see a window only. Without a list of layers: every one (Mistral), every second one
+// (gpt-oss).
+void read_windows(Fields& fields, Model& model) {
+  model.sliding_window = fields.integer({"sliding_window"}).value_or(0);
+  const Json* types = fields.find("layer_types");
+  const std::string type = fields.text({"model_type"}).value_or("");
+  if (types != nullptr && types->is_array()) {
+    model.sliding_layers = count_texts(*types, [](std::string_view layer) {
+      return layer.find("sliding") != std::string_view::npos;
+    });
+  } else if (type == "mistral" || type == "mixtral") {
+    model.sliding_layers = model.layers;
+  } else if (type == "gpt_oss") {
+    model.sliding_layers = model.layers / 2;
   }
+  if (model.sliding_window == 0) model.sliding_layers = 0;
 }
 
-std::string upper_case(std::string text) {
-  for (char& c : text) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+// Layers whose indexer scores tokens; the others take over the list of the last one that does
+// (GLM-5.2). Rule of index_topk_freq: transformers, glm_moe_dsa.
+void read_index_layers(Fields& fields, Model& model) {
+  const Json* types = fields.find("indexer_types");
+  if (types != nullptr && types->is_array() && !types->empty()) {
+    model.index_layers =
+        count_texts(*types, [](std::string_view layer) { return layer == "full"; });
+    return;
   }
-  return text;
-}
-
-// compressed-tensors and ModelOpt: {"type": "float", "num_bits": 8}; E4M3 is what servers make of
-// it.
-void read_kv_scheme(const Json& scheme, const std::string& where, Model& model) {
-  Fields fields(scheme, where);
-  const auto width = fields.integer({"num_bits"});
-  const auto type = fields.text({"type"});
-  if (type != "float" || !width) return;
-  if (*width == 8) model.kv_dtype = Dtype::kFp8E4m3;
-  if (*width == 4) model.kv_dtype = Dtype::kFp4;
-}
-
-// One object with the quantisation of weights and KV cache; the keys of all producers.
-std::optional<Error> read_quantization(const Json& object, const std::string& where, Model& model) {
-  Fields fields(object, where);
-  if (const auto algo = fields.text({"quant_algo", "quant_method"}))
-    model.quant_algo = upper_case(*algo);
-  for (const char* key :
-       {"exclude_modules", "ignore", "ignored_layers", "modules_to_not_convert"}) {
-    add_patterns(fields.find(key), model);
-  }
-  if (const auto kv = fields.text({"kv_cache_quant_algo"})) {
-    const Dtype dtype = dtype_from_config(*kv);
-    if (dtype != Dtype::kUnknown) {
-      model.kv_dtype = dtype;
-    } else if (upper_case(*kv) != "NONE" && upper_case(*kv) != "AUTO") {
-      fields.fail("kv_cache_quant_algo", "is \"" + *kv + "\", which names no known type",
-                  "known are FP8, NVFP4, INT8");
-    }
-  }
-  const Json* scheme = fields.find("kv_cache_scheme");
-  if (scheme != nullptr) read_kv_scheme(*scheme, where, model);
-  return fields.error();
-}
-
-std::optional<Error> read_quantization_beside(const std::string& config_path, Model& model) {
-  const auto path = std::filesystem::path(config_path).parent_path() / "hf_quant_config.json";
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
-  const auto root = read_json_file(path.string(), "repair or remove the file");
-  if (!root) return root.error();
-  const auto found = root->is_object() ? root->find("quantization") : root->end();
-  model.unquantized.clear();
-  return read_quantization(found == root->end() ? *root : *found, path.string(), model);
+  const auto frequency = fields.integer({"index_topk_freq"});
+  if (!frequency || *frequency <= 1) return;
+  constexpr std::int64_t kUsualOffset = 2;
+  const std::int64_t offset = fields.integer({"index_skip_topk_offset"}).value_or(kUsualOffset);
+  model.index_layers = count_layers(model.layers, [&](std::int64_t i) {
+    return std::max<std::int64_t>(i - offset + 1, 0) % *frequency == 0;
+  });
 }
 
 std::string name_of(const Json& root, Fields& fields, const Model& model) {
@@ -172,54 +179,7 @@ std::string name_of(const Json& root, Fields& fields, const Model& model) {
                                      : "model";
 }
 
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
-std::string as_glob(std::string_view pattern) {
-  constexpr std::string_view kRegex = "re:";
-  constexpr std::string_view kLanguage = "language_model.";
-  std::string glob;
-  const bool regex = pattern.substr(0, kRegex.size()) == kRegex;
-  if (regex) pattern.remove_prefix(kRegex.size());
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const bool any = regex && pattern.substr(i, 2) == ".*";
-    if (any) {
-      glob += '*';
-      ++i;
-    } else if (!regex || (pattern[i] != '\\' && pattern[i] != '^' && pattern[i] != '$')) {
-      glob += pattern[i];
-    }
-  }
-  if (glob.compare(0, kLanguage.size(), kLanguage) == 0) glob.erase(0, kLanguage.size());
-  return glob;
-}
-
 }  // namespace
-
-bool is_unquantized(const Model& model, std::string_view module) {
-  return std::any_of(model.unquantized.begin(), model.unquantized.end(),
-                     [&](const std::string& raw) {
-                       const std::string glob = as_glob(raw);
-                       return glob_matches(glob, module) || glob_matches(glob + ".*", module);
-                     });
-}
 
 Result<Model> read_model_config(const std::string& path) {
   TRY(const Json root, read_json_file(path, kPassConfig));
@@ -235,6 +195,11 @@ Result<Model> read_model_config(const std::string& path) {
   read_sizes(fields, model);
   read_experts(fields, model);
   read_layer_kinds(fields, model);
+  read_expert_layers(fields, model);
+  read_windows(fields, model);
+  read_index_layers(fields, model);
+  model.tied_embeddings = fields.flag("tie_word_embeddings")
+                              .value_or(outer.flag("tie_word_embeddings").value_or(false));
   model.name = name_of(root, outer, model);
   auto type = fields.text({"torch_dtype", "dtype"});
   if (!type) type = outer.text({"torch_dtype", "dtype"});

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kSmallestPage = 1;
 constexpr std::int64_t kSparsePage = 64;  // the only page size of sparse-attention pools on CUDA
-constexpr std::int64_t kScaleGroup = 16;  // NVFP4: one E4M3 scale per 16 weights
+constexpr std::int64_t kNvfp4Group = 16;  // one E4M3 scale per 16 weights; MXFP4: E8M0 per 32
+constexpr std::int64_t kFp8Block = 128;   // DeepSeek's FP8: one FP32 scale per 128 x 128 weights
 
 // Ranks as a divisor: a flag may say anything.
 std::int64_t at_least_one(std::int64_t n) {
@@ -19,6 +20,7 @@ std::int64_t at_least_one(std::int64_t n) {
   return std::clamp<std::int64_t>(n, 1, kMostRanks);
 }
 std::int64_t share(std::int64_t n, std::int64_t ranks) { return (n + ranks - 1) / ranks; }
+std::int64_t round_up(std::int64_t n, std::int64_t to) { return share(n, to) * to; }
 
 // "2048/8", or "2048" on one rank.
 std::string share_text(std::int64_t n, std::int64_t ranks) {
@@ -39,6 +41,7 @@ Dtype quantized_dtype(const Model& model) {
   };
   if (model.quant_algo.empty()) return model.weight_dtype;
   if (has("FP4")) return Dtype::kFp4;
+  if (has("INT4") || has("W4A16") || has("W4A8")) return Dtype::kI4;
   if (has("FP8")) return Dtype::kFp8E4m3;
   if (has("INT8") || has("W8A8")) return Dtype::kI8;
   return Dtype::kUnknown;  // mixed precision, or a format this table does not know
@@ -82,6 +85,43 @@ class Builder {
     return &tensors_.back();
   }
 
+  // A weight and, where its type has them, its scales.
+  void weight(Part part, const char* name, std::vector<std::int64_t> shape, Dtype dtype,
+              std::int64_t layers, const std::string& from) {
+    Tensor* tensor = add(name, shape, dtype, layers, from);
+    if (tensor == nullptr) return;
+    tensor->part = part;
+    std::int64_t& rows = shape[shape.size() - 2];
+    std::int64_t& columns = shape.back();
+    const bool fp4 = dtype == Dtype::kFp4, fp8 = dtype == Dtype::kFp8E4m3;
+    const std::int64_t group = model_.quant_group > 0 ? model_.quant_group : kNvfp4Group;
+    if (fp8 && model_.quant_group != kFp8Block) return;  // one scale per tensor or row
+    if (!fp4 && !fp8 && dtype != Dtype::kI4) return;
+    if (fp8) rows = share(rows, kFp8Block);
+    columns = share(columns, fp8 ? kFp8Block : group);
+    if (fp4 && group == kNvfp4Group) {  // swizzled in tiles of 128 x 4
+      rows = round_up(rows, 128);
+      columns = round_up(columns, 4);
+    }
+    const Dtype scales = fp8                    ? Dtype::kF32
+                         : !fp4                 ? model_.weight_dtype
+                         : group == kNvfp4Group ? Dtype::kFp8E4m3
+                                                : Dtype::kU8;
+    Tensor* scale = add(
+        std::string(name) + "_scale", std::move(shape), scales, layers,
+        fmt::format("{}, one scale per {}{}", from, fp8 ? "128 x " : "", fp8 ? kFp8Block : group));
+    if (scale != nullptr) scale->part = fp8 ? Part::kSmall : part;
+  }
+
+  // The same bytes as tensors that are listed, in another layout.
+  void view(Part part, std::string name, std::vector<std::int64_t> shape, Dtype dtype,
+            std::int64_t layers, std::string from) {
+    Tensor* tensor = add(std::move(name), std::move(shape), dtype, layers, std::move(from));
+    if (tensor == nullptr) return;
+    tensor->part = part;
+    tensor->view = true;
+  }
+
   // Dtype of a module, named as in the checkpoint, at a layer that has it.
   Dtype module_dtype(std::int64_t layer, std::string_view module) const {
     const std::string name = fmt::format("model.layers.{}.{}", layer, module);
@@ -95,6 +135,8 @@ class Builder {
     if (pool == nullptr) return;
     pool->follows_pool = true;
     pool->is_weight = false;
+    pool->part = pool->name == "index_pool" ? Part::kIndexCache : Part::kKvCache;
+    pool->view = pool->name == "kv_pool_scaled";
   }
 
   // Rows hold one page more than the pool's tokens: slot 0 takes the writes of padding. Without a
@@ -146,6 +188,7 @@ class Builder {
     constexpr std::int64_t kScaleBytes = 4;
     constexpr std::int64_t kScaleEvery = 128;
     const std::int64_t layers = model_.attention_count();
+    const std::int64_t index_layers = model_.index_count();
     const std::int64_t row_bytes = model_.kv_lora_rank +
                                    kScaleBytes * share(model_.kv_lora_rank, kScaleEvery) +
                                    2 * model_.qk_rope_head_dim;
@@ -154,13 +197,12 @@ class Builder {
                fmt::format("{} x {} bytes (FP8 + scales + BF16 rope)", rows_text, row_bytes));
     }
     const std::int64_t page_bytes = kSparsePage * (model_.index_head_dim + kScaleBytes);
-    add_pool("index_pool", {rows / kSparsePage, page_bytes}, Dtype::kU8, layers,
+    add_pool("index_pool", {rows / kSparsePage, page_bytes}, Dtype::kU8, index_layers,
              fmt::format("{} / {} pages x {} bytes", rows_text, kSparsePage, page_bytes));
   }
 
   void experts() {
-    const std::int64_t size =
-        model_.moe_intermediate > 0 ? model_.moe_intermediate : model_.intermediate;
+    const std::int64_t size = model_.expert_size();
     const std::int64_t local = share(model_.experts, ep_);
     const std::int64_t inner = share(size, moe_tp_);
     const std::int64_t layers = model_.moe_count();
@@ -168,64 +210,68 @@ class Builder {
     const Dtype dtype = module_dtype(layer, "mlp.experts.0.gate_proj");
     const std::string inner_text = share_text(size, moe_tp_);
     const std::string local_text = share_text(model_.experts, ep_);
-    add("w13", {local, 2 * inner, model_.hidden}, dtype, layers,
-        fmt::format("{} experts x 2 x {} x {}", local_text, inner_text, model_.hidden));
-    add("w2", {local, model_.hidden, inner}, dtype, layers,
-        fmt::format("{} experts x {} x {}", local_text, model_.hidden, inner_text));
-    if (dtype == Dtype::kFp4) {
-      add("w13_scale", {local, 2 * inner, model_.hidden / kScaleGroup}, Dtype::kFp8E4m3, layers,
-          fmt::format("{} experts x 2 x {} x {}/{}", local_text, inner_text, model_.hidden,
-                      kScaleGroup));
-      add("w2_scale", {local, model_.hidden, inner / kScaleGroup}, Dtype::kFp8E4m3, layers,
-          fmt::format("{} experts x {} x {}/{}", local_text, model_.hidden, inner_text,
-                      kScaleGroup));
-    }
-    add("router", {model_.experts, model_.hidden}, model_.weight_dtype, layers,
-        fmt::format("{} experts x {}", model_.experts, model_.hidden));
-    const std::int64_t shared = model_.shared_experts * size;
+    weight(Part::kExperts, "w13", {local, 2 * inner, model_.hidden}, dtype, layers,
+           fmt::format("{} experts x 2 x {} x {}", local_text, inner_text, model_.hidden));
+    weight(Part::kExperts, "w2", {local, model_.hidden, inner}, dtype, layers,
+           fmt::format("{} experts x {} x {}", local_text, model_.hidden, inner_text));
+    weight(Part::kRouter, "router", {model_.experts, model_.hidden}, model_.weight_dtype, layers,
+           fmt::format("{} experts x {}", model_.experts, model_.hidden));
+    const std::int64_t shared = model_.shared_size();
     const Dtype shared_dtype = module_dtype(layer, "mlp.shared_experts.gate_proj");
-    add("shared_gate_up", {2 * share(shared, tp_), model_.hidden}, shared_dtype, layers,
-        fmt::format("2 x {} x {}", share_text(shared, tp_), model_.hidden));
-    add("shared_down", {model_.hidden, share(shared, tp_)}, shared_dtype, layers,
-        fmt::format("{} x {}", model_.hidden, share_text(shared, tp_)));
+    weight(Part::kSharedExperts, "shared_gate_up", {2 * share(shared, tp_), model_.hidden},
+           shared_dtype, layers,
+           fmt::format("2 x {} x {}", share_text(shared, tp_), model_.hidden));
+    weight(Part::kSharedExperts, "shared_down", {model_.hidden, share(shared, tp_)}, shared_dtype,
+           layers, fmt::format("{} x {}", model_.hidden, share_text(shared, tp_)));
   }
 
   void mla() {
     const std::int64_t layers = model_.attention_count();
-    const std::int64_t layer = middle_layer();
     const std::int64_t heads = share(model_.heads, attention_tp_);
     const std::string heads_text = share_text(model_.heads, attention_tp_);
     const std::int64_t qk = model_.qk_nope_head_dim + model_.qk_rope_head_dim;
     const std::int64_t row = model_.kv_lora_rank + model_.qk_rope_head_dim;
-    const auto dtype = [&](std::string_view module) { return module_dtype(layer, module); };
-    const Dtype kv_a = dtype("self_attn.kv_a_proj_with_mqa");
+    const auto add = [&](const char* name, std::vector<std::int64_t> shape, const char* module,
+                         const std::string& from) {
+      weight(Part::kAttention, name, std::move(shape), module_dtype(middle_layer(), module), layers,
+             from);
+    };
     if (model_.q_lora_rank > 0) {
-      add("q_a", {model_.q_lora_rank, model_.hidden}, dtype("self_attn.q_a_proj"), layers,
+      add("q_a", {model_.q_lora_rank, model_.hidden}, "self_attn.q_a_proj",
           fmt::format("{} x {}, replicated", model_.q_lora_rank, model_.hidden));
-      add("q_b", {heads * qk, model_.q_lora_rank}, dtype("self_attn.q_b_proj"), layers,
+      add("q_b", {heads * qk, model_.q_lora_rank}, "self_attn.q_b_proj",
           fmt::format("{} heads x {} x {}", heads_text, qk, model_.q_lora_rank));
-      add("qkv_a", {model_.q_lora_rank + row, model_.hidden}, kv_a, layers,
-          fmt::format("q_a and kv_a as one: ({} + {}) x {}", model_.q_lora_rank, row,
-                      model_.hidden));
+      view(Part::kAttention, "qkv_a", {model_.q_lora_rank + row, model_.hidden},
+           module_dtype(middle_layer(), "self_attn.kv_a_proj_with_mqa"), layers,
+           fmt::format("q_a and kv_a as one: ({} + {}) x {}", model_.q_lora_rank, row,
+                       model_.hidden));
     } else {
-      add("q", {heads * qk, model_.hidden}, dtype("self_attn.q_proj"), layers,
+      add("q", {heads * qk, model_.hidden}, "self_attn.q_proj",
           fmt::format("{} heads x {} x {}", heads_text, qk, model_.hidden));
     }
-    add("kv_a", {row, model_.hidden}, kv_a, layers,
+    add("kv_a", {row, model_.hidden}, "self_attn.kv_a_proj_with_mqa",
         fmt::format("({} + {}) x {}, replicated", model_.kv_lora_rank, model_.qk_rope_head_dim,
                     model_.hidden));
     add("kv_b", {heads * (model_.qk_nope_head_dim + model_.v_head_dim), model_.kv_lora_rank},
-        dtype("self_attn.kv_b_proj"), layers,
+        "self_attn.kv_b_proj",
         fmt::format("{} heads x ({} + {}) x {}", heads_text, model_.qk_nope_head_dim,
                     model_.v_head_dim, model_.kv_lora_rank));
-    add("w_kc", {heads, model_.qk_nope_head_dim, model_.kv_lora_rank}, model_.weight_dtype, layers,
-        fmt::format("K half of kv_b: {} heads x {} x {}", heads_text, model_.qk_nope_head_dim,
-                    model_.kv_lora_rank));
-    add("w_vc", {heads, model_.kv_lora_rank, model_.v_head_dim}, model_.weight_dtype, layers,
-        fmt::format("V half of kv_b: {} heads x {} x {}", heads_text, model_.kv_lora_rank,
-                    model_.v_head_dim));
-    add("o_proj", {model_.hidden, heads * model_.v_head_dim}, dtype("self_attn.o_proj"), layers,
+    absorbed(heads, heads_text);
+    add("o_proj", {model_.hidden, heads * model_.v_head_dim}, "self_attn.o_proj",
         fmt::format("{} x {} heads x {}", model_.hidden, heads_text, model_.v_head_dim));
+  }
+
+  // kv_b as decode reads it: K's half multiplied into the queries, V's half into the output.
+  void absorbed(std::int64_t heads, const std::string& heads_text) {
+    const std::int64_t layers = model_.attention_count();
+    view(Part::kAttention, "w_kc", {heads, model_.qk_nope_head_dim, model_.kv_lora_rank},
+         model_.weight_dtype, layers,
+         fmt::format("K half of kv_b: {} heads x {} x {}", heads_text, model_.qk_nope_head_dim,
+                     model_.kv_lora_rank));
+    view(Part::kAttention, "w_vc", {heads, model_.kv_lora_rank, model_.v_head_dim},
+         model_.weight_dtype, layers,
+         fmt::format("V half of kv_b: {} heads x {} x {}", heads_text, model_.kv_lora_rank,
+                     model_.v_head_dim));
   }
 
   void gqa() {
@@ -238,34 +284,40 @@ class Builder {
         fmt::format("{} heads x {}", share_text(model_.heads, attention_tp_), model_.head_dim);
     const Dtype dtype = module_dtype(layer, "self_attn.q_proj");
     if (model_.q_lora_rank > 0) {  // only the queries of this design are known; see kv_row_elements
-      add("q_a", {model_.q_lora_rank, model_.hidden}, dtype, layers,
-          fmt::format("{} x {}, replicated", model_.q_lora_rank, model_.hidden));
-      add("q_b", {q, model_.q_lora_rank}, dtype, layers,
-          fmt::format("{} x {}", q_text, model_.q_lora_rank));
+      weight(Part::kAttention, "q_a", {model_.q_lora_rank, model_.hidden}, dtype, layers,
+             fmt::format("{} x {}, replicated", model_.q_lora_rank, model_.hidden));
+      weight(Part::kAttention, "q_b", {q, model_.q_lora_rank}, dtype, layers,
+             fmt::format("{} x {}", q_text, model_.q_lora_rank));
       return;
     }
-    if (kv > 0)
-      add("qkv", {q + 2 * kv, model_.hidden}, dtype, layers,
-          fmt::format("({} + 2 x {}) x {}", q_text, kv, model_.hidden));
-    add("q", {q, model_.hidden}, dtype, layers, fmt::format("{} x {}", q_text, model_.hidden));
-    for (const char* name : {"k", "v"}) {
-      add(name, {kv, model_.hidden}, dtype, layers, fmt::format("{} x {}", kv, model_.hidden));
+    const std::string from = fmt::format("{} x {}", q_text, model_.hidden);
+    if (kv > 0) {
+      weight(Part::kAttention, "qkv", {q + 2 * kv, model_.hidden}, dtype, layers,
+             fmt::format("({} + 2 x {}) x {}", q_text, kv, model_.hidden));
+      view(Part::kAttention, "q", {q, model_.hidden}, dtype, layers, from);
+    } else {
+      weight(Part::kAttention, "q", {q, model_.hidden}, dtype, layers, from);
     }
-    add("o_proj", {model_.hidden, q}, module_dtype(layer, "self_attn.o_proj"), layers,
-        fmt::format("{} x {}", model_.hidden, q_text));
+    for (const char* name : {"k", "v"}) {
+      view(Part::kAttention, name, {kv, model_.hidden}, dtype, layers,
+           fmt::format("{} x {}", kv, model_.hidden));
+    }
+    weight(Part::kAttention, "o_proj", {model_.hidden, q}, module_dtype(layer, "self_attn.o_proj"),
+           layers, fmt::format("{} x {}", model_.hidden, q_text));
   }
 
   void indexer() {
-    const std::int64_t layers = model_.attention_count();
+    const std::int64_t layers = model_.index_count();
     const std::int64_t input = model_.q_lora_rank > 0 ? model_.q_lora_rank : model_.hidden;
     const Dtype dtype = module_dtype(middle_layer(), "self_attn.indexer.wq_b");
-    add("index_q", {model_.index_heads * model_.index_head_dim, input}, dtype, layers,
-        fmt::format("{} heads x {} x {}, replicated", model_.index_heads, model_.index_head_dim,
-                    input));
-    add("index_k", {model_.index_head_dim, model_.hidden}, dtype, layers,
-        fmt::format("{} x {}, replicated", model_.index_head_dim, model_.hidden));
-    add("index_weights", {model_.index_heads, model_.hidden}, dtype, layers,
-        fmt::format("{} heads x {}, replicated", model_.index_heads, model_.hidden));
+    weight(Part::kIndexer, "index_q", {model_.index_heads * model_.index_head_dim, input}, dtype,
+           layers,
+           fmt::format("{} heads x {} x {}, replicated", model_.index_heads, model_.index_head_dim,
+                       input));
+    weight(Part::kIndexer, "index_k", {model_.index_head_dim, model_.hidden}, dtype, layers,
+           fmt::format("{} x {}, replicated", model_.index_head_dim, model_.hidden));
+    weight(Part::kIndexer, "index_weights", {model_.index_heads, model_.hidden}, dtype, layers,
+           fmt::format("{} heads x {}, replicated", model_.index_heads, model_.hidden));
   }
 
   void dense() {
@@ -273,10 +325,10 @@ class Builder {
     const std::int64_t inner = share(model_.intermediate, tp_);
     const std::string inner_text = share_text(model_.intermediate, tp_);
     const Dtype dtype = module_dtype(0, "mlp.gate_proj");
-    add("gate_up", {2 * inner, model_.hidden}, dtype, layers,
-        fmt::format("2 x {} x {}", inner_text, model_.hidden));
-    add("down", {model_.hidden, inner}, dtype, layers,
-        fmt::format("{} x {}", model_.hidden, inner_text));
+    weight(Part::kDenseMlp, "gate_up", {2 * inner, model_.hidden}, dtype, layers,
+           fmt::format("2 x {} x {}", inner_text, model_.hidden));
+    weight(Part::kDenseMlp, "down", {model_.hidden, inner}, dtype, layers,
+           fmt::format("{} x {}", model_.hidden, inner_text));
   }
 
   // SGLang and vLLM pad the vocabulary to a multiple of 64 before they divide it.
@@ -287,8 +339,11 @@ class Builder {
 
   void vocabulary() {
     const std::string from = fmt::format("{} x {}", share_text(model_.vocab, tp_), model_.hidden);
-    add("lm_head", {vocabulary_share(), model_.hidden}, model_.weight_dtype, 1, from);
-    add("embed", {vocabulary_share(), model_.hidden}, model_.weight_dtype, 1, from);
+    weight(Part::kLmHead, "lm_head", {vocabulary_share(), model_.hidden}, model_.weight_dtype, 1,
+           from);
+    weight(Part::kEmbedding, "embed", {vocabulary_share(), model_.hidden}, model_.weight_dtype, 1,
+           from);
+    if (model_.tied_embeddings && !tensors_.empty()) tensors_.back().view = true;
   }
 
   void activations(std::int64_t batch) {
@@ -323,6 +378,8 @@ class Builder {
 };
 
 }  // namespace
+
+std::int64_t Tensor::bytes() const { return (elements * bits(dtype) + 7) / 8; }
 
 std::vector<Tensor> tensors(const Model& model, const Deployment& deployment) {
   return Builder(model, deployment).build();

@@ -6,6 +6,7 @@
 
 #include "base/version.h"
 #include "report/explain.h"
+#include "report/json_floor.h"
 #include "report/json_writer.h"
 #include "report/table.h"
 #include "report/views.h"
@@ -439,15 +440,6 @@ void write_verdict(JsonWriter& w, const Answer& answer) {
   w.end();
 }
 
-// What this version does not measure, in the shape that it will have.
-void write_unmeasured(JsonWriter& w) {
-  w.begin_object("floor", kLine);
-  w.null("step_ns");
-  w.begin_array("by", kLine);
-  w.end();
-  w.end();
-}
-
 // Clocks of ranks are not aligned in this version, so nobody can be said to wait for whom.
 void write_rank(JsonWriter& w, const evidence::RankFigures& rank, bool headline) {
   const auto known = [&](std::int64_t value) {
@@ -553,7 +545,7 @@ std::string render_json(const Answer& answer, std::optional<Table> table) {
   write_budget(w, answer.usable() ? answer.evidence->budget : std::vector<evidence::BudgetRow>());
   write_kernels(w, answer);
   write_verdict(w, answer);
-  write_unmeasured(w);
+  write_floor(w, answer.usable() ? answer.floor : nullptr);
   write_retiming(w, answer);
   write_ranks(w, answer);
   write_facts(w, answer);

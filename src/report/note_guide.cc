@@ -111,6 +111,16 @@ constexpr NoteGuide kGuide[] = {
      "Check the file; give its plain, unpacked form if it is right.", true},
     {"damaged-table", "A table of the database is damaged; the rows around the damage were read.",
      "Export the report again: nsys export --type sqlite REPORT.nsys-rep.", true},
+    {"pending-writes",
+     "A file beside the database holds writes that are not in it yet; they were not read.",
+     "Wait until nsys has ended, then: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)', or export "
+     "again.",
+     true},
+    {"device-shared",
+     "Several processes work on one GPU, or may do so; each is answered for by itself, and the "
+     "time "
+     "of the others looks idle.",
+     "Hold the ranks' kernel times against the idle time, or record one process alone."},
     {"missing-columns",
      "The export lacks columns (they differ by version and by what was recorded); what they hold "
      "is unknown.",
@@ -120,6 +130,8 @@ constexpr NoteGuide kGuide[] = {
     {"unknown-marks",
      "The marks of this trace are of no known engine; steps were found without them.",
      "Nothing if the steps are right; else name the range to use by recording ProfilerStep marks."},
+    {"bad-comma", "Commas between events are missing or too many, which is no JSON; all were read.",
+     "Nothing: no figure is affected."},
     {"duplicate-key", "Objects hold a key twice; the last one counts.",
      "Nothing, unless two tools wrote into one file.", true},
     {"ranks-inseparable", "Several ranks are mixed in one file and nothing tells them apart.",

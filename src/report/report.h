@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/text.h"
+#include "evidence/floor.h"
 #include "evidence/ranks.h"
 #include "verdict/explain.h"
 #include "verdict/verdict.h"
@@ -26,6 +27,7 @@ struct Answer {
   const verdict::Verdict* verdict = nullptr;
   const verdict::WhatIfAnswer* what_if = nullptr;     // of the command whatif
   const verdict::Explanation* explanation = nullptr;  // of the command explain
+  const evidence::StepFloor* floor = nullptr;         // where model, GPU, batch and ranks are known
   evidence::Ranks ranks = {};                         // where the input holds several
   std::optional<Error> failure = {};
   bool usable() const { return run != nullptr && evidence != nullptr && verdict != nullptr; }
@@ -48,6 +50,9 @@ std::string render_what_if(const Answer& answer, const TextOptions& options);
 
 // The answer of the command explain: a block per kernel.
 std::string render_explanation(const Answer& answer, const TextOptions& options);
+// The answer of the command floor; `trace` is the path of the trace it is held against, or empty.
+std::string render_floor(const evidence::StepFloor& answer, const TextOptions& options);
+std::string render_floor_json(const evidence::StepFloor& answer, std::string_view trace);
 
 // One table of the commands steps, budget, kernels, layers, ops, sources, gaps. The longest rows
 // first, 20 unless `all`. Empty where the answer is not usable.

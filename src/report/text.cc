@@ -65,7 +65,11 @@ std::string device_text(const Answer& answer) {
   const evidence::Peak& peak = answer.evidence->peak;
   if (peak.gbps > 0) {
     out += fmt::format(", peak {} GB/s", text::number(peak.gbps));
-    if (peak.source != "table") out += " (" + peak.source + ")";
+    const std::string doubt = peak.verified ? "" : "unverified";
+    const bool own = answer.run->gpu && !answer.run->gpu->gpu.table.empty();
+    const std::string source = peak.source != "table" ? peak.source : own ? "your table" : "";
+    if (!doubt.empty() || !source.empty())
+      out += fmt::format(" ({}{}{})", source, source.empty() || doubt.empty() ? "" : ", ", doubt);
   }
   const auto& model = answer.evidence->known.model;
   const auto& layers = answer.run->layers.count;
@@ -86,6 +90,11 @@ void add_head(Page& page, const Answer& answer) {
   add_rank_of_answer(page, answer);
   page.paragraph(steps_text(page, answer), 0, 2);
   page.paragraph(device_text(answer), 0, 2);
+  if (answer.floor != nullptr && !answer.floor->contradicted) {
+    page.paragraph(fmt::format("hardware floor {} per step; `culprit floor` tells it by component",
+                               page.duration(answer.floor->floor.step)),
+                   0, 2);
+  }
 }
 
 void add_headline(Page& page, const Answer& answer) {

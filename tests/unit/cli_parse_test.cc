@@ -167,13 +167,28 @@ TEST(Parse, RightValuesAreTaken) {
 }
 
 TEST(Parse, WhatComesLaterIsRefusedByName) {
-  for (const char* command : {"comm", "memory", "sql", "floor", "compare", "sql", "slice",
-                              "capture", "fleet", "mcp", "lab"}) {
+  for (const char* command :
+       {"comm", "memory", "compare", "sql", "slice", "capture", "fleet", "mcp", "lab"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
   for (const char* flag : {"--html", "--markdown", "--redact"}) {
     EXPECT_TRUE(holds(fault_of({"t.json", flag}), "not in this version")) << flag;
   }
+}
+
+TEST(Parse, FloorNeedsNoTraceAndMayHaveOne) {
+  const auto alone =
+      parse_words({"floor", "--model", "m", "--gpu", "g", "--tp", "8", "--ep", "4",
+                   "--attention-dp", "2", "--batch", "32", "--context", "4000", "--kv", "fp8"});
+  ASSERT_TRUE(alone.ok());
+  EXPECT_TRUE(alone->words.empty());
+  EXPECT_EQ(alone->ep, 4);
+  EXPECT_EQ(alone->attention_dp, 2);
+  EXPECT_EQ(alone->batch, 32);
+  EXPECT_EQ(alone->context, 4000);
+  EXPECT_EQ(alone->kv_dtype, known::Dtype::kFp8E4m3);
+  EXPECT_EQ(parse_words({"floor", "t.json", "--model", "m"})->words.size(), 1u);
+  EXPECT_TRUE(holds(fault_of({"t.json", "--batch", "3"}), "does not apply"));
 }
 
 TEST(Parse, HelpAndVersionNeedNoTrace) {

@@ -172,6 +172,8 @@ TEST(Csv, QuotesListsAndGrowingColumns) {
   const auto csv = Csv::parse("name,note,n\r\nx,\"a, \"\"b\"\"\nc\",7\n\ny,,2.5\n", "t.csv");
   ASSERT_TRUE(csv.ok());
   ASSERT_EQ(csv->rows(), 2u);
+  EXPECT_EQ(csv->place(0), "t.csv:2");
+  EXPECT_EQ(csv->place(1), "t.csv:5");  // behind a cell of two lines and an empty one
   EXPECT_EQ(csv->cell(0, "note"), "a, \"b\"\nc");
   EXPECT_EQ(csv->integer(0, "n"), 7);
   EXPECT_EQ(csv->number(1, "n"), 2.5);
@@ -182,10 +184,27 @@ TEST(Csv, QuotesListsAndGrowingColumns) {
   EXPECT_EQ(cell_list(" a ; b;;c"), (std::vector<std::string>{"a", "b", "c"}));
 }
 
+TEST(Gpus, OwnRowsComeOnTop) {
+  ASSERT_TRUE(add_gpu_table("\xEF\xBB\xBFname,memory_bandwidth_gb_per_s,unverified\n"
+                            "Prototype,1234,memory_bandwidth_gb_per_s\nt4,321,\n",
+                            "own.csv")
+                  .ok());
+  EXPECT_EQ(find_gpu("prototype")->peak_gbps, 1234);
+  EXPECT_FALSE(find_gpu("prototype")->peak_verified);
+  EXPECT_EQ(find_gpu("T4")->table, "own.csv");
+  EXPECT_EQ(find_gpu("T4")->peak_gbps, 321);
+  EXPECT_EQ(find_gpu("L4")->table, "");
+  const std::size_t before = gpus().size();
+  const Status wrong = add_gpu_table("name,half_dense_tflops\nA,1\nB,-2\n", "own.csv");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().where, "own.csv:3");
+  EXPECT_EQ(gpus().size(), before);  // all of a table or nothing
+}
+
 TEST(Csv, BrokenTablesSayWhere) {
   const auto open_quote = Csv::parse("a,b\n1,\"2\n", "t.csv");
   ASSERT_FALSE(open_quote.ok());
-  EXPECT_NE(open_quote.error().where.find("t.csv: record 2"), std::string::npos);
+  EXPECT_EQ(open_quote.error().where, "t.csv:2");
   const auto wide = Csv::parse("a,b\n1,2,3\n", "t.csv");
   ASSERT_FALSE(wide.ok());
   EXPECT_FALSE(Csv::parse("", "t.csv").ok());

@@ -1,0 +1,40 @@
+// What flags and files add to a trace: the model, the deployment, the GPU.
+#include <filesystem>
+
+#include "cli/run_command.h"
+#include "known/gpus.h"
+#include "known/models.h"
+
+namespace culprit::cli {
+
+Result<known::Deployment> gather_deployment(const Settings& settings) {
+  known::Deployment deployment;
+  if (!settings.server_info.empty()) {
+    TRY(deployment, known::load_server_info(settings.server_info));
+  }
+  deployment.tp = settings.tp.value_or(deployment.tp);
+  deployment.ep = settings.ep.value_or(deployment.ep);
+  deployment.attention_dp = settings.attention_dp.value_or(deployment.attention_dp);
+  if (settings.kv_dtype) deployment.kv_dtype = settings.kv_dtype;
+  if (settings.pool_tokens) deployment.pool_tokens = settings.pool_tokens;
+  if (settings.active_tokens) deployment.active_tokens = settings.active_tokens;
+  return deployment;
+}
+
+Result<evidence::Knowledge> gather_knowledge(const Settings& settings) {
+  evidence::Knowledge known;
+  if (!settings.model.empty()) {
+    TRY(known.model, known::load_model(settings.model));
+    std::error_code failed;
+    known.model_source = std::filesystem::exists(settings.model, failed) ? "config" : "table";
+  }
+  TRY(known.deployment, gather_deployment(settings));
+  if (!settings.gpu.empty()) {
+    TRY([[maybe_unused]] const known::Gpu gpu, known::find_gpu(settings.gpu));
+  }
+  known.kv_dtype_from_flag = settings.kv_dtype.has_value();
+  known.tpot_ms = settings.tpot_ms;
+  return known;
+}
+
+}  // namespace culprit::cli
