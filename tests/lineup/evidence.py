@@ -39,7 +39,7 @@ ROWS = [
         lambda v: (CERTAIN if v.model else LIKELY) if dims(v) else LIKELY if v.model else None),
     Row("gemm-inefficient", "shapes, and the GPU's peaks", "shapes", lambda v: LIKELY if dims(v) else None),
     Row("small-kernels", "kernel names and times", "kernel names", always),
-    Row("oversized-grid", "", "a grid and the batch in the step marks", always),
+    Row("oversized-grid", "the grid, and the batch in the step marks", "a grid and the batch in the step marks", always),
     Row("comm-latency", "kernel names; sizes of the collectives make it likely", "sizes of the collectives",
         lambda v: None if v.graph else LIKELY),
     Row("exposed-comm", "kernel names and the sizes of the collectives", "sizes of the collectives",
