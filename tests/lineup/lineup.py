@@ -50,6 +50,10 @@ def rules_of(culprit):
     return rules
 
 
+# Without a change, retiming gives the recorded step again to 1 %, and leaves at most 2 % of it unexplained.
+LARGEST_ERROR, LARGEST_RESIDUAL = 0.01, 0.02
+
+
 def judge_fault(row, variant, suspects, has_judge):
     top = suspects[0] if suspects else None
     said = f"{top['id']}, {top['confidence']}" if top else "nobody"
@@ -78,6 +82,7 @@ class Lineup:
     def __init__(self, culprit, folder, keep):
         self.culprit, self.folder, self.keep = culprit, folder, keep
         self.rules = rules_of(culprit)
+        self.retimings = []  # (share of the step that the unchanged graph is off, or waits unexplained; recording)
 
     def suspects(self, row, variant, models, draw, healthy):
         """The suspects of one recording, by whether the model is given."""
@@ -93,6 +98,10 @@ class Lineup:
         for model in models:
             answer = json.loads(run([self.culprit, trace, "--json", *known[model]]))
             answers[model] = answer["suspects"]
+            retiming = answer["retiming"]
+            if not retiming["off"]:
+                off = max(retiming["reproduces_step_within"] / LARGEST_ERROR, retiming["residual_ns"] / answer["steps"]["mean_ns"] / LARGEST_RESIDUAL)
+                self.retimings.append((off, f"{name}, --draw {draw}"))
         if not self.keep:
             trace.unlink()
         return answers
@@ -233,7 +242,8 @@ def main():
         if rule and rule != row.rule:
             print(f"note: {row.id} now needs \"{rule}\": see that its row in evidence.py still holds", file=sys.stderr)
     bad = complaints(cells)
-    print(f"\nseed {options.seed}: {len(cells)} cells, {len(bad)} wrong")
+    bad += [f"- {where}: retiming is off by {off:.1f} times what it may" for off, where in lineup.retimings if off > 1]
+    print(f"\nseed {options.seed}: {len(cells)} cells, {len(lineup.retimings)} retimed answers, {len(bad)} wrong")
     if bad:
         print("\n".join(bad))
     if options.doc:
