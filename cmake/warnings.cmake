@@ -6,6 +6,10 @@ function(culprit_target name)
     $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond>
     $<$<BOOL:${CULPRIT_WERROR}>:-Werror>)
   target_compile_definitions(${name} PRIVATE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+  if(CULPRIT_PCH)  # a cold build takes a quarter less; compiler caches cannot keep what uses it
+    target_precompile_headers(${name} PRIVATE <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <optional>
+      <span> <string> <string_view> <utility> <vector> <fmt/format.h>)
+  endif()
   if(CULPRIT_SANITIZE)
     target_compile_options(${name} PRIVATE -fsanitize=${CULPRIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${name} PUBLIC -fsanitize=${CULPRIT_SANITIZE})
