@@ -81,7 +81,7 @@ Ranks measure_ranks(const store::Trace& trace, const run::Builder& builder, run:
   Ranks ranks;
   const std::vector<run::Device>& devices = builder.devices();
   if (devices.size() < 2) return ranks;
-  for (std::size_t d = 0; d < devices.size(); ++d) {
+  for (std::size_t d = 0; d < std::min(devices.size(), run::kMostCompared); ++d) {
     RankFigures rank = named(trace, devices[d]);
     rank.index = options.device = d;
     const Result<run::Run> run = builder.build(options);

@@ -127,6 +127,10 @@ void note_other_devices(const std::vector<Device>& devices, Run& run) {
                        device_label(*run.trace, {run.rank, run.process, run.device, 0, 0}),
                        counted(others, "activity", "activities"),
                        counted(count, "other device", "other devices")));
+  if (devices.size() > kMostCompared)
+    add_note(run, "limit", store::Severity::kWarning, 1,
+             fmt::format("{} devices in one file: only the {} with most kernel time are compared",
+                         devices.size(), kMostCompared));
 }
 
 }  // namespace culprit::run

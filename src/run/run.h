@@ -178,6 +178,9 @@ struct Options {
   int threads = 0;         // 0: all
 };
 
+// Of how many devices of one file a run of their own is built and compared: each costs a pass over the rows of all.
+constexpr std::size_t kMostCompared = 256;
+
 // Runs of the devices of one trace; what they share is worked out once.
 // Errors of build: kUnusable with note_code no-device-activity, capture-trace, kernels-missing or
 // ranks-inseparable; kUsage for steps, a GPU or a device that do not exist.

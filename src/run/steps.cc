@@ -4,6 +4,7 @@
 // with its last activity or its mark, whichever is later. Of nested marks the outer counts.
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "run/chapters.h"
 
@@ -64,27 +65,38 @@ bool is_forward(const StepMark& mark) {
          mark.kind != StepKind::kVerify && mark.kind != StepKind::kIdle;
 }
 
+// Which of `marks`, sorted by their begin, are forward passes.
+std::vector<std::size_t> forward_passes(const std::vector<Mark>& marks) {
+  std::vector<std::size_t> forward;
+  for (std::size_t i = 0; i < marks.size(); ++i)
+    if (is_forward(marks[i].step)) forward.push_back(i);
+  return forward;
+}
+
 // A profiler range may hold many steps. One round never holds two decode passes; up to two forward
-// passes are one round (prefill of the target and of the draft model).
-bool spans_steps(const std::vector<Mark>& marks, std::size_t generic) {
+// passes are one round (prefill of the target and of the draft model). Looks at three passes at
+// most, so that any number of ranges around any number of marks costs little.
+bool spans_steps(const std::vector<Mark>& marks, const std::vector<std::size_t>& forward_passes,
+                 std::size_t generic) {
   int forward = 0, decode = 0;
-  Nanos covered = marks[generic].begin;  // engine marks inside engine marks count once
-  for (std::size_t i = generic + 1; i < marks.size(); ++i) {
-    if (marks[i].begin >= marks[generic].end) break;
-    if (!is_forward(marks[i].step) || marks[i].begin < covered) continue;
-    covered = marks[i].end;
+  auto next = std::upper_bound(forward_passes.begin(), forward_passes.end(), generic);
+  while (next != forward_passes.end() && marks[*next].begin < marks[generic].end) {
     ++forward;
-    decode += marks[i].step.kind == StepKind::kDecode ? 1 : 0;
+    decode += marks[*next].step.kind == StepKind::kDecode ? 1 : 0;
     if (decode >= 2 || forward >= 3) return true;
+    const Nanos covered = marks[*next].end;  // engine marks inside engine marks count once
+    next = std::partition_point(next + 1, forward_passes.end(),
+                                [&](std::size_t i) { return marks[i].begin < covered; });
   }
   return false;
 }
 
 // `marks` of one thread, outer ones first.
 std::vector<Mark> outermost(const std::vector<Mark>& marks) {
+  const std::vector<std::size_t> forward = forward_passes(marks);
   std::vector<Mark> outer;
   for (std::size_t i = 0; i < marks.size(); ++i) {
-    if (marks[i].step.level == MarkLevel::kGeneric && spans_steps(marks, i)) continue;
+    if (marks[i].step.level == MarkLevel::kGeneric && spans_steps(marks, forward, i)) continue;
     if (!outer.empty() && outer.back().holds(marks[i]))
       learn_from(marks[i].step, outer.back().step);
     else
@@ -103,23 +115,35 @@ struct HostMarks {
 
 // The only marked thread of a thread's process; of a process without operators, which is how a
 // runtime is drawn beside its framework, the only one under its label.
-std::uint32_t marked_twin(const store::Trace& trace, const Processes& processes,
-                          const std::vector<std::uint32_t>& marked, std::uint32_t thread) {
-  const store::Thread& own = trace.threads[thread];
-  std::uint32_t in_process = kNoMark, under_label = kNoMark;
-  int of_process = 0, of_label = 0;
-  for (const std::uint32_t m : marked) {
-    if (trace.threads[m].rank != own.rank) continue;
-    under_label = m;
-    ++of_label;
-    if (trace.threads[m].pid != own.pid) continue;
-    in_process = m;
-    ++of_process;
+class MarkedTwins {
+ public:
+  MarkedTwins(const store::Trace& trace, const std::vector<std::uint32_t>& marked) : trace_(trace) {
+    for (const std::uint32_t thread : marked) {
+      const store::Thread& own = trace.threads[thread];
+      add(under_label_, own.rank, thread);
+      add(in_process_, std::pair(own.rank, own.pid), thread);
+    }
   }
-  if (of_process > 0) return of_process == 1 ? in_process : kNoMark;
-  const bool runtime = !processes.has_operators(processes.of(store::ThreadId(thread)));
-  return of_label == 1 && runtime ? under_label : kNoMark;
-}
+  std::uint32_t of(const Processes& processes, std::uint32_t thread) const {
+    const store::Thread& own = trace_.threads[thread];
+    const auto process = in_process_.find({own.rank, own.pid});
+    if (process != in_process_.end()) return process->second;
+    const auto label = under_label_.find(own.rank);
+    const bool runtime = !processes.has_operators(processes.of(store::ThreadId(thread)));
+    return label != under_label_.end() && runtime ? label->second : kNoMark;
+  }
+
+ private:
+  // kNoMark where there are several.
+  template <class Key>
+  static void add(std::map<Key, std::uint32_t>& twins, const Key& key, std::uint32_t thread) {
+    const auto [at, fresh] = twins.try_emplace(key, thread);
+    if (!fresh) at->second = kNoMark;
+  }
+  const store::Trace& trace_;
+  std::map<StringId, std::uint32_t> under_label_;
+  std::map<std::pair<StringId, StringId>, std::uint32_t> in_process_;
+};
 
 HostMarks host_marks(const store::Trace& trace, const Processes& processes) {
   std::vector<Mark> all = read_marks(trace, MarkKind::kHost);
@@ -141,9 +165,10 @@ HostMarks host_marks(const store::Trace& trace, const Processes& processes) {
     marked.push_back(thread);
     from = to;
   }
+  const MarkedTwins twins(trace, marked);
   for (std::uint32_t t = 0; t < trace.threads.size(); ++t) {
     if (host.first[t] != host.last[t]) continue;
-    const std::uint32_t twin = marked_twin(trace, processes, marked, t);
+    const std::uint32_t twin = twins.of(processes, t);
     if (twin == kNoMark) continue;
     host.first[t] = host.first[twin];
     host.last[t] = host.last[twin];
