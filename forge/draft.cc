@@ -62,7 +62,8 @@ Call attention(const Geometry& model, const std::vector<Frame>& frames, std::int
   // Keys are split so that the device is full once or twice.
   const std::int64_t kv_heads = model.shard(model.kv_heads);
   const std::int64_t splits = std::max<std::int64_t>(
-      1, (2 * model.gpu.device.sms + model.requests * kv_heads - 1) / (model.requests * kv_heads));
+      1, (std::int64_t{2} * model.gpu.device.sms + model.requests * kv_heads - 1) /
+             (model.requests * kv_heads));
   run.grid = prefill > 0 ? std::array<int, 3>{static_cast<int>((prefill + 127) / 128), 1,
                                               static_cast<int>(kv_heads)}
                          : std::array<int, 3>{static_cast<int>(model.requests * splits), 1,
@@ -222,7 +223,8 @@ void choose_tiles(const Geometry& model, std::int64_t rows, std::int64_t n, Laun
   }
   const std::int64_t tile = wide > 128 ? 256 : wide;
   const std::int64_t tiles = (n + tile - 1) / tile * ((rows + 63) / 64);
-  const std::int64_t splits = std::clamp<std::int64_t>(2 * model.gpu.device.sms / tiles, 1, 8);
+  const std::int64_t splits =
+      std::clamp<std::int64_t>(std::int64_t{2} * model.gpu.device.sms / tiles, 1, 8);
   launch.name = fmt::format("ampere_bf16_s16816gemm_bf16_{}x64_ldg8_f2f_stages_64x5_tn", tile);
   launch.grid = {static_cast<int>((n + tile - 1) / tile), static_cast<int>((rows + 63) / 64),
                  static_cast<int>(splits)};

@@ -280,7 +280,7 @@ void oversized_grid(Scene& scene, Random& random) {
     const int threads = launch.block[0] * launch.block[1] * launch.block[2];
     const int resident = std::min(24, model.gpu.device.threads_per_sm / threads);
     launch.grid[0] = static_cast<int>(rows);
-    launch.device += rows * 1'100 / (model.gpu.device.sms * std::max(1, resident));
+    launch.device += rows * 1'100 / (std::int64_t{model.gpu.device.sms} * std::max(1, resident));
   });
 }
 

@@ -70,7 +70,8 @@ void draw_pool(Random& random, const Wish& wish, Geometry& model) {
 // Small models leave the device waiting for any host, large ones have no room for a pool.
 bool plausible(const Geometry& model, const Wish& wish) {
   const bool divides = model.heads % model.kv_heads == 0 && model.kv_heads % model.world == 0 &&
-                       model.vocab % model.world == 0 && model.width % (model.world * 64) == 0;
+                       model.vocab % model.world == 0 &&
+                       model.width % (std::int64_t{model.world} * 64) == 0;
   const Nanos weights = model.memory_time(2 * model.layer_weights());
   const bool room =
       model.pool_tokens >= 60'000 && model.requests * model.context * 10 <= model.pool_tokens * 7;

@@ -65,7 +65,7 @@ Status add(const std::string& given, const char* name, const std::string& flag,
 }  // namespace
 
 Status add_tables(const Settings& settings) {
-  const Status gpus = add(settings.gpu_table, "gpus.csv", "--gpu-table", known::add_gpu_table);
+  Status gpus = add(settings.gpu_table, "gpus.csv", "--gpu-table", known::add_gpu_table);
   if (!gpus.ok()) return gpus;
   return add(settings.model_table, "models.csv", "--model-table", known::add_model_table);
 }

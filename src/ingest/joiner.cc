@@ -72,12 +72,9 @@ Status Joiner::add_head(ParsedBlock& parsed) {
 void Joiner::add_events(ParsedBlock& parsed) {
   const char* end = parsed.text + parsed.block.size;
   const bool guessed = parsed.stretch.first != end;
-  if (lost_ && !carries() && guessed) {
+  const bool found = guessed && (lost_ ? !carries() : retry_at_ == 0 && proves(parsed));
+  if (found) {
     lost_ = false;
-    take(parsed);
-  } else if (lost_) {
-    parse_carried(parsed);
-  } else if (guessed && retry_at_ == 0 && proves(parsed)) {
     take(parsed);
   } else {
     parse_carried(parsed);

@@ -126,7 +126,7 @@ class Calculator {
         operation(*component, bytes / experts_here * hit(experts_here),
                   2 * routed * elements / experts_here, peak, times);
       } else if (*component == Component::kEmbedding) {
-        operation(*component, tokens_ * static_cast<double>(model_.hidden * bits(tensor.dtype) / 8),
+        operation(*component, tokens_ * static_cast<double>(model_.hidden) * bits(tensor.dtype) / 8,
                   0, 0, 1);
       } else {
         const bool attends = *component == Component::kAttention ||

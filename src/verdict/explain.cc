@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "base/near.h"
 #include "base/text.h"
@@ -39,6 +40,7 @@ class Tally {
       one.ns += parent.ns;
     }
     std::vector<Parent> parents;
+    parents.reserve(by_text.size());
     for (auto& [text, parent] : by_text) parents.push_back(std::move(parent));
     std::stable_sort(parents.begin(), parents.end(),
                      [](const Parent& a, const Parent& b) { return a.ns > b.ns; });
@@ -106,7 +108,9 @@ class Parents {
   struct Where {
     const run::Run* run = nullptr;
     std::uint32_t frame = 0, op = 0;
-    friend auto operator<=>(const Where&, const Where&) = default;
+    friend bool operator<(const Where& a, const Where& b) {
+      return std::tie(a.run, a.frame, a.op) < std::tie(b.run, b.frame, b.op);
+    }
   };
   // The frame itself differs from call to call; its name, its caller's line and its parent's do not,
   // but telling chains apart by them costs more than making the text.

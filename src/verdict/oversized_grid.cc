@@ -22,8 +22,8 @@ constexpr std::int64_t kMostRowsPerToken = 256;
 
 // Kernels that give a block to each token, or to each token and head.
 bool works_by_rows(const run::Group& group) {
-  constexpr std::array kinds{Owner::kNorm,    Owner::kActivation, Owner::kKvStore,
-                             Owner::kRope,    Owner::kQuantize,   Owner::kRouter};
+  constexpr std::array kinds{Owner::kNorm, Owner::kActivation, Owner::kKvStore,
+                             Owner::kRope, Owner::kQuantize,   Owner::kRouter};
   return group.device_kind == store::DeviceKind::kKernel &&
          group.info.grid_rule != known::GridRule::kLinear &&
          std::find(kinds.begin(), kinds.end(), group.kind) != kinds.end();
@@ -50,8 +50,9 @@ void accuse(Evidence& evidence, std::size_t index, std::int64_t tokens, Verdict&
       fmt::format("culprit kernels TRACE --json --all | jq '.kernels[{}].grid[0]'", index)));
   suspect.disproved_if = "the time stays the same with a lower limit of tokens or requests";
   suspect.fix = "launch for the rows that the step has, or for the captured batch of its graph";
-  suspect.alternatives = {"lower the limit the grid follows (--max-num-seqs, --max-running-requests)",
-                          "a persistent kernel: as many blocks as the device holds, each over rows"};
+  suspect.alternatives = {
+      "lower the limit the grid follows (--max-num-seqs, --max-running-requests)",
+      "a persistent kernel: as many blocks as the device holds, each over rows"};
   verdict.suspects.push_back(std::move(suspect));
 }
 
