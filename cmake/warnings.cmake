@@ -6,7 +6,7 @@ function(culprit_target name)
     $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond>
     $<$<BOOL:${CULPRIT_WERROR}>:-Werror>)
   target_compile_definitions(${name} PRIVATE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
-  if(CULPRIT_PCH)  # a cold build takes a quarter less; compiler caches cannot keep what uses it
+  if(CULPRIT_PCH)  # a cold build takes a quarter less; caches cannot keep it, and GCC warns falsely with it at -O2
     target_precompile_headers(${name} PRIVATE <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <optional>
       <span> <string> <string_view> <utility> <vector> <fmt/format.h>)
   endif()

@@ -44,10 +44,8 @@ constexpr Command kCommands[] = {
      "culprit gaps rank0.trace.json.gz --all", kToTables},
     {kExplain, "explain", "TRACE", "everything known about one kernel or suspect",
      "Decoded name, launch geometry, elements, bytes, bandwidth and share of the roof, every "
-     "operator "
-     "chain, line and launch that its calls come from, and the table of the model's tensors that "
-     "it "
-     "was held against (--model).",
+     "operator chain, line and launch that its calls come from, and the table of the model's "
+     "tensors that it was held against (--model).",
      "culprit explain rank0.trace.json.gz --suspect whole-pool-cast --model zai-org/GLM-5 --tp 8",
      kToExplain},
     {kWhatIf, "whatif", "TRACE", "the step run again with a change, and what bounds it then",

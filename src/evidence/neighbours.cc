@@ -36,7 +36,7 @@ Neighbours find_neighbours(const Evidence& evidence) {
   Neighbours neighbours;
   if (run.process == store::StringId(0) || evidence.steps.used == 0) return neighbours;
   const store::SpanSet others = others_of(run);
-  std::vector<store::Span> steps, ours, unexplained;
+  std::vector<store::Span> steps, ours, queued;
   for (const run::Step& step : run.steps) {
     if (!step.used) continue;
     steps.push_back({step.begin, step.end});
@@ -47,7 +47,7 @@ Neighbours find_neighbours(const Evidence& evidence) {
   }
   for (const Gap& gap : evidence.gaps) {
     if (gap.owner == known::Owner::kUnexplained || in_replay(run, gap))
-      unexplained.push_back({gap.begin, gap.end});
+      queued.push_back({gap.begin, gap.end});
   }
   const auto in_steps = [&](std::vector<store::Span> spans) {
     return store::total(store::intersect(others, store::union_of(std::move(spans)))) /
@@ -55,7 +55,7 @@ Neighbours find_neighbours(const Evidence& evidence) {
   };
   neighbours.ns_per_step = in_steps(std::move(steps));
   neighbours.with_ours_per_step = in_steps(std::move(ours));
-  neighbours.while_queued_per_step = in_steps(std::move(unexplained));
+  neighbours.while_queued_per_step = in_steps(std::move(queued));
   return neighbours;
 }
 

@@ -1,5 +1,5 @@
-// Pool reads: casts or plain copies, once per layer and step, of a buffer as large as a KV pool. Signature: facts on
-// the public whole-pool casts, section 12. Evidence in the order in which it is believed: recorded
+// Pool reads: casts or plain copies, once per layer and step, of a buffer as large as a KV pool.
+// Signature: facts on the public whole-pool casts, section 12. Evidence in the order in which it is believed: recorded
 // shapes; else elements from the grid held against the model's KV row; else against the common
 // latent row, which is an assumption and said so.
 #include "evidence/pool.h"
@@ -121,12 +121,9 @@ class PoolSearch {
     return known::ElementInterval{elements, elements};
   }
 
-  // Rows of the model as many as the server's pool has; one page is reserved for padding.
   bool stated(const PoolRead& read) const {
-    constexpr std::int64_t kLargestPage = 128;
-    const std::optional<std::int64_t> pool = evidence_.known.deployment.pool_tokens;
-    return read.row_from == "model" && pool && read.rows >= *pool &&
-           read.rows - *pool <= kLargestPage;
+    return read.row_from == "model" &&
+           known::is_stated_pool(read.rows, evidence_.known.deployment).value_or(false);
   }
 
   // Calls in every used step, the same number in each; 0 where it varies.

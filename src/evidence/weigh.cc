@@ -136,42 +136,46 @@ void take_elementwise(const Recorded& shapes, KernelFigures& figures) {
   figures.bytes = read + bytes_of(largest, figures.dtype_out);
 }
 
-// The two operands of a matrix operator among its arguments; both must be matrices or stacks of them.
-std::optional<Matmul> matmul_of(std::string_view op, const Recorded& shapes) {
-  std::size_t left = 0;
-  if (op == "aten::addmm" || op == "aten::baddbmm") left = 1;             // (bias, a, b)
+// Which argument of a matrix operator is its left operand; the right one follows. None: no such operator.
+std::optional<std::size_t> left_operand(std::string_view op) {
+  if (op == "aten::addmm" || op == "aten::baddbmm") return 1;  // (bias, a, b)
+  for (const std::string_view plain : {"aten::mm", "aten::bmm", "aten::matmul", "aten::_scaled_mm",
+                                       "aten::linear", "aten::_linear"}) {
+    if (op == plain) return 0;
+  }
+  return std::nullopt;
+}
+
+// Both operands must be matrices or stacks of them, and no tensor of the product beyond any that is.
+std::optional<Matmul> matmul_of(std::string_view op, const Shape& a, const Shape& b) {
   const bool transposed = op == "aten::linear" || op == "aten::_linear";  // weight is [n, k]
-  const bool known = left == 1 || transposed || op == "aten::mm" || op == "aten::bmm" ||
-                     op == "aten::matmul" || op == "aten::_scaled_mm";
-  if (!known || shapes.dims.size() < left + 2) return std::nullopt;
-  const Shape &a = shapes.dims[left], &b = shapes.dims[left + 1];
   if (a.size() < 2 || b.size() < 2 || b.size() > 3) return std::nullopt;
-  const std::optional<std::int64_t> rows = product(a), weight = product(b);
-  if (!rows || !weight) return std::nullopt;
+  const std::optional<std::int64_t> rows = product(a);
+  if (!rows || !product(b)) return std::nullopt;
+  const std::int64_t last = b.back(), before = b[b.size() - 2];
   Matmul result;
   result.k = a.back();
-  result.n = transposed ? b[b.size() - 2] : b.back();
+  result.n = transposed ? before : last;
   result.batch = b.size() == 3 ? b.front() : 1;
   result.m = *rows / result.k / result.batch;
-  const std::int64_t inner = transposed ? b.back() : b[b.size() - 2];
-  if (inner != result.k || result.m <= 0) return std::nullopt;
+  const bool fits = (transposed ? last : before) == result.k && result.m > 0;
+  if (!fits || !product({result.batch, result.m, result.n})) return std::nullopt;
   return result;
 }
 
 void take_matmul(const Recorded& shapes, std::string_view op, KernelFigures& figures) {
-  const std::optional<Matmul> matmul = matmul_of(op, shapes);
-  if (!matmul) return;
-  figures.matmul = matmul;
-  const std::size_t left = op == "aten::addmm" || op == "aten::baddbmm" ? 1 : 0;
-  const Dtype a = shapes.type(left), b = shapes.type(left + 1);
-  if (known::bits(a) == 0 || known::bits(b) == 0) return;
+  const std::optional<std::size_t> left = left_operand(op);
+  if (!left || shapes.dims.size() < *left + 2) return;
+  figures.matmul = matmul_of(op, shapes.dims[*left], shapes.dims[*left + 1]);
+  const Dtype a = shapes.type(*left), b = shapes.type(*left + 1);
+  if (!figures.matmul || known::bits(a) == 0 || known::bits(b) == 0) return;
+  const auto& [batch, m, n, k] = *figures.matmul;
   figures.dtype_in = b;
   figures.dtype_in_how = "dims";
   // What it writes is 16 bits or more; of narrow operands the output's type is not recorded.
   const Dtype out = known::bits(a) >= 16 ? a : Dtype::kBf16;
-  figures.bytes = bytes_of(matmul->batch * matmul->m * matmul->k, a) +
-                  bytes_of(matmul->batch * matmul->k * matmul->n, b) +
-                  bytes_of(matmul->batch * matmul->m * matmul->n, out);
+  figures.bytes =
+      bytes_of(batch * m * k, a) + bytes_of(batch * k * n, b) + bytes_of(batch * m * n, out);
 }
 
 // Copies and sets carry their bytes. A copy inside the device reads and writes each of them.

@@ -353,7 +353,8 @@ bool may_begin_event(const char* p, const char* end) {
   return false;
 }
 
-// What an event stands behind: the comma or bracket in front of p, with nothing but white space between; null if there is none.
+// What an event stands behind: the comma or bracket in front of p, with nothing but white space
+// between; null if there is none.
 const char* separator_before(const char* begin, const char* p) {
   while (p > begin && static_cast<unsigned char>(p[-1]) <= ' ') --p;
   return p > begin && (p[-1] == ',' || p[-1] == '[') ? p - 1 : nullptr;

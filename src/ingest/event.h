@@ -92,8 +92,8 @@ EventEnd skip_value(const char* p, const char* end);
 // behind ',' or '[' (text before `p` from `begin` on is looked at), followed by a key that events
 // begin with. `end` if there is none. A guess: text inside a string can look the same.
 const char* find_event(const char* begin, const char* p, const char* end);
-// Where text must be kept from in which find_event(begin, p, end) found none, since more text could make an event of its end:
-// the comma or bracket in front of that. `end` if nothing must.
+// Where text must be kept from in which find_event(begin, p, end) found none, since more text could
+// make an event of its end: the comma or bracket in front of that. `end` if nothing must.
 const char* find_cut_event(const char* begin, const char* p, const char* end);
 
 }  // namespace culprit::ingest

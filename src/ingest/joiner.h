@@ -53,8 +53,8 @@ class Joiner {
   Document document_;
   Mode mode_ = Mode::kHead;
   std::string outer_;  // text in front of (kHead) or behind (kTail) the event array
-  // Text from behind the last proven event on, behind one character: what that text follows, white space aside. Whether a brace
-  // begins an event is told by what stands in front of it.
+  // Text from behind the last proven event on, behind one character: what that text follows, white
+  // space aside. Whether a brace begins an event is told by what stands in front of it.
   std::string carry_{"["};
   std::int64_t carry_offset_ = 0;  // of what follows that character
   std::int64_t tail_offset_ = 0, text_bytes_ = 0;

@@ -192,8 +192,9 @@ Status read_nsight(const Database& database, const Options& options, store::Trac
 
 namespace {
 
-// The file beside the database that holds writes which are not in it yet, or which it has only in part: "run.sqlite-wal". Empty:
-// there is none. SQLite removes or empties both when a writer ends as it should.
+// The file beside the database that holds writes which are not in it yet, or which it has only in
+// part: "run.sqlite-wal". Empty: there is none. SQLite removes or empties both when a writer ends as
+// it should.
 std::string pending_writes(const std::string& path) {
   struct Beside {
     const char* suffix;

@@ -75,7 +75,8 @@ void Places::name_threads(bool by_gpu, bool labelled) {
   }
 }
 
-// Each process is answered for by itself. Those that give a device the same number may mean the same GPU, or each another one.
+// Each process is answered for by itself. Those that give a device the same number may mean the same
+// GPU, or each another one.
 void Places::note_shared_devices(const std::vector<std::uint8_t>& works, bool by_gpu) const {
   std::map<std::int32_t, std::vector<std::uint32_t>> users;  // processes by device
   for (std::size_t i = 0; i < places_.size(); ++i) {

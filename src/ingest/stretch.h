@@ -12,8 +12,8 @@ namespace culprit::ingest {
 struct Stretch {
   const char* first = nullptr;  // the event it began at; `end` if there was none
   const char* stop =
-      nullptr;  // where it ended: the start of an event that the text cuts off (where lost: the separator in
-                // front of what could be one), the closing bracket, or `end`
+      nullptr;  // where it ended: the start of an event that the text cuts off (where lost: the
+                // separator in front of what could be one), the closing bracket, or `end`
   bool closed = false;  // *stop is the bracket that closes the event array
   bool lost = false;    // ended inside damage: what follows counts only from the next event on
 };

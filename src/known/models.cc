@@ -160,6 +160,14 @@ std::vector<std::string> model_names() {
   return names;
 }
 
+std::optional<bool> is_stated_pool(std::int64_t rows, const Deployment& deployment) {
+  constexpr std::int64_t kLargestPage = 128;  // where no page size is stated
+  if (!deployment.pool_tokens) return std::nullopt;
+  const std::int64_t spare = rows - *deployment.pool_tokens;
+  return deployment.page_size ? spare == *deployment.page_size || spare == 0
+                              : spare >= 0 && spare <= kLargestPage;
+}
+
 std::int64_t kv_row_elements(const Model& model, const Deployment& deployment) {
   if (model.is_mla()) return model.kv_lora_rank + model.qk_rope_head_dim;
   if (model.q_lora_rank > 0) return 0;  // compressed attention of another design (DeepSeek-V4)

@@ -123,6 +123,9 @@ Result<Deployment> load_server_info(std::string_view path);
 // Norms and biases are left out (0.01 % of the weights), as are shapes that would overflow. Source:
 // SGLang memory_pool.py, deepseek_v2.py, modelopt_quant.py, Hugging Face modeling files.
 std::vector<Tensor> tensors(const Model&, const Deployment&);
+// Whether a pool of `rows` slots is the one that the deployment states: as many tokens, and at most the
+// page that is reserved for padding. None where no pool was stated.
+std::optional<bool> is_stated_pool(std::int64_t rows, const Deployment&);
 // Length of one KV row in elements (MLA: kv_lora_rank + qk_rope_head_dim; GQA: per-rank kv heads x
 // head_dim); 0 unknown.
 std::int64_t kv_row_elements(const Model&, const Deployment&);

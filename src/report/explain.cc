@@ -22,9 +22,8 @@ std::string dim_text(const store::Dim3& dim) {
 
 std::string launch_text(const run::Group& group) {
   if (group.grid == store::Dim3{}) return "grid and block not recorded";
-  const std::int64_t blocks = std::int64_t{group.grid[0]} * group.grid[1] * group.grid[2];
-  return fmt::format("grid {} ({} blocks) of {} threads", dim_text(group.grid), text::count(blocks),
-                     dim_text(group.block));
+  return fmt::format("grid {} ({} blocks) of {} threads", dim_text(group.grid),
+                     text::count(group.blocks()), dim_text(group.block));
 }
 
 std::string calls_text(const Page& page, const Explained& explained,
@@ -86,10 +85,6 @@ void add_parents(Page& page, std::string_view label, const std::vector<Parent>& 
   if (shown < parents.size()) {
     page.labelled("", fmt::format("{} more: --all", parents.size() - shown));
   }
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
 Grid tensor_grid(const Explained& explained) {

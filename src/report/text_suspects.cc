@@ -13,14 +13,6 @@
 namespace culprit::report {
 namespace {
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string out;
-  for (const std::int64_t extent : shape) {
-    out += (out.empty() ? "" : ", ") + std::to_string(extent);
-  }
-  return "[" + out + "]";
-}
-
 std::string tensor_text(const verdict::TensorMatch& tensor, std::optional<double> live_fraction) {
   std::string out = tensor.name;
   if (!tensor.shape.empty()) out += " " + shape_text(tensor.shape);

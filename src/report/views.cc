@@ -8,6 +8,10 @@
 
 namespace culprit::report {
 
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
 std::string device_name(const run::Run& run) {
   if (!run.properties.name.empty()) return run.properties.name;
   return run.gpu ? run.gpu->gpu.name : std::string();

@@ -31,6 +31,8 @@ const run::Group& group_of(const run::Run& run, const evidence::KernelFigures& k
 std::string_view full_name(const run::Run& run, const evidence::KernelFigures& kernel);
 std::string_view short_name(const run::Run& run, const evidence::KernelFigures& kernel);
 
+std::string shape_text(const std::vector<std::int64_t>& shape);  // "[495552, 1, 576]"
+
 // Notes of the input and, last, the failure if there is one.
 std::vector<store::Note> all_notes(const Answer& answer);
 

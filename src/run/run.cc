@@ -128,6 +128,16 @@ bool is_capture_trace(const store::Trace& trace) {
   return !complete.ok() && complete.error().note_code == "capture-trace";
 }
 
+std::int64_t Group::blocks() const {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  std::int64_t blocks = 1;
+  for (const std::int32_t extent : grid) {
+    if (extent <= 0) return 0;
+    blocks = blocks > kMost / extent ? kMost : blocks * extent;
+  }
+  return blocks;
+}
+
 std::string_view step_kind_name(StepKind kind) {
   switch (kind) {
     case StepKind::kDecode:

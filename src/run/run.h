@@ -47,6 +47,7 @@ struct Group {
   known::KernelInfo info;       // decoded name (kernels only)
   std::int64_t activities = 0;  // in the whole trace
   ActivityId first;
+  std::int64_t blocks() const;  // of the grid; 0: not recorded; hostile grids stop at 2^62
 };
 
 enum class StepKind : std::uint8_t {
@@ -178,7 +179,8 @@ struct Options {
   int threads = 0;         // 0: all
 };
 
-// Of how many devices of one file a run of their own is built and compared: each costs a pass over the rows of all.
+// Of how many devices of one file a run of their own is built and compared: each costs a pass over
+// the rows of all.
 constexpr std::size_t kMostCompared = 256;
 
 // Runs of the devices of one trace; what they share is worked out once.

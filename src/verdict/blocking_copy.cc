@@ -24,19 +24,19 @@ struct Copies {
   Nanos behind = 0;                  // idle behind them, per step
 };
 
-bool is_large_and_pageable(const Evidence& evidence, const evidence::KernelFigures& kernel) {
-  const run::Group& group = evidence.run->groups[kernel.group.index];
-  if (group.device_kind != store::DeviceKind::kMemcpy || kernel.avg_ns < kLargeCopy) return false;
-  const std::string_view name = evidence.run->trace->strings.or_empty(group.name);
-  return name.find("Pageable") != std::string_view::npos;
+bool is_pageable_copy(const run::Run& run, run::GroupId id) {
+  const run::Group& group = run.groups[id.index];
+  return group.device_kind == store::DeviceKind::kMemcpy &&
+         run.trace->strings.or_empty(group.name).find("Pageable") != std::string_view::npos;
 }
 
 Copies find_copies(const Evidence& evidence) {
   Copies copies;
   for (std::size_t i = 0; i < evidence.kernels.size(); ++i) {
-    if (!is_large_and_pageable(evidence, evidence.kernels[i])) continue;
+    const evidence::KernelFigures& kernel = evidence.kernels[i];
+    if (kernel.avg_ns < kLargeCopy || !is_pageable_copy(*evidence.run, kernel.group)) continue;
     copies.kernels.push_back(i);
-    copies.calls += evidence.kernels[i].calls_per_step;
+    copies.calls += kernel.calls_per_step;
   }
   for (const evidence::Gap& gap : evidence.gaps) {
     if (is_behind_blocking_copy(evidence, gap)) copies.behind += gap.end - gap.begin;
@@ -48,13 +48,12 @@ Copies find_copies(const Evidence& evidence) {
 void examine(Evidence& evidence, Verdict& verdict) {
   const Copies copies = find_copies(evidence);
   if (copies.kernels.empty()) return;
+  const Nanos exposed = copies.behind + evidence::exposed_ns_per_step(
+                                            *evidence.run, groups_of(evidence, copies.kernels));
+  if (static_cast<double>(exposed) < kLeastShare * static_cast<double>(evidence.steps.mean)) return;
   Suspect suspect = accuse_kernels(evidence, "blocking-copy", copies.kernels);
   suspect.ns_per_step += copies.behind;
-  suspect.exposed_ns_per_step += copies.behind;
-  if (static_cast<double>(suspect.exposed_ns_per_step) <
-      kLeastShare * static_cast<double>(evidence.steps.mean)) {
-    return;
-  }
+  suspect.exposed_ns_per_step = exposed;
   const evidence::KernelFigures& largest = evidence.kernels[copies.kernels.front()];
   suspect.confidence = Confidence::kLikely;
   suspect.claim = fmt::format(
@@ -83,11 +82,8 @@ void examine(Evidence& evidence, Verdict& verdict) {
 bool is_behind_blocking_copy(const Evidence& evidence, const evidence::Gap& gap) {
   if (gap.owner != known::Owner::kIdleHostSync || !gap.before.valid()) return false;
   const run::Activity& before = evidence.run->activities[gap.before.index];
-  if (before.call != gap.call) return false;
-  const auto copy = std::find_if(
-      evidence.kernels.begin(), evidence.kernels.end(),
-      [&](const evidence::KernelFigures& kernel) { return kernel.group == before.group; });
-  return copy != evidence.kernels.end() && is_large_and_pageable(evidence, *copy);
+  return before.call == gap.call && before.end - before.begin >= kLargeCopy &&
+         is_pageable_copy(*evidence.run, before.group);
 }
 
 const Judge kBlockingCopy{

@@ -96,8 +96,7 @@ void accuse_repeated(Evidence& evidence, std::size_t index, Verdict& verdict) {
   if (is_lm_head(evidence, kernel)) suspect.confidence = Confidence::kCertain;
   suspect.claim = fmt::format(
       "The same matrix is read {} times a step, one call after the other{}{}: {} each, and every "
-      "call "
-      "reads it anew",
+      "call reads it anew",
       text::amount(times), is_lm_head(evidence, kernel) ? " (lm_head)" : "",
       kernel.matmul ? " " + shape_text(*kernel.matmul) : "", text::duration(kernel.avg_ns, true));
   set_cost(evidence, {scaled(evidence, groups_of(evidence, kernels), 1 / times), {}}, suspect);

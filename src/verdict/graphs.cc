@@ -190,6 +190,9 @@ void examine_launch(Evidence& evidence, Verdict& verdict) {
   Cure cure{{}, {Owner::kIdleHostLaunch}};
   cure.change.graph = true;
   set_cost(evidence, cure, suspect);
+  // A graph that is whole already has nothing to fold: its launch can only be made while another
+  // runs.
+  if (!pieces) suspect.gain = bound_gain(evidence, suspect.exposed_ns_per_step, cure.owners);
   suspect.facts = {fact_named(evidence, "steps.mean_ns"),
                    fact_named(evidence, "idle-host-launch.ns_per_step"),
                    evidence.add("graphs.late_launches", calls / steps, "1",

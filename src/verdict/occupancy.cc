@@ -22,12 +22,6 @@ constexpr double kNearRoofGemm = 0.35;  // few rows and few blocks reach half of
 constexpr double kFewBlocks = 0.6;      // of the multiprocessors
 constexpr Nanos kLongKernel = 15'000;   // shorter ones are bound by latency anyway
 
-std::int64_t blocks_of(const run::Group& group) {
-  std::int64_t blocks = 1;
-  for (const std::int32_t extent : group.grid) blocks *= extent;
-  return blocks;
-}
-
 // Bytes one attention call must read: the live keys and values of a layer.
 std::optional<double> live_bytes(const Evidence& evidence, Owner kind) {
   const evidence::Knowledge& known = evidence.known;
@@ -57,7 +51,7 @@ std::optional<Starved> look_at(const Evidence& evidence, std::size_t index) {
   const std::int64_t sms = evidence.run->gpu && evidence.run->properties.sms == 0
                                ? evidence.run->gpu->gpu.sms
                                : evidence.run->properties.sms;
-  const std::int64_t blocks = blocks_of(group);
+  const std::int64_t blocks = group.blocks();
   // Communication takes few blocks by design.
   const bool suspicious = group.device_kind == store::DeviceKind::kKernel && sms > 0 &&
                           blocks > 0 && !known::is_comm(group.kind) &&

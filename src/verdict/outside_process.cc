@@ -29,8 +29,7 @@ void examine(Evidence& evidence, Verdict& verdict) {
   suspect.confidence = Confidence::kLikely;
   suspect.claim = fmt::format(
       "Another process of the file computes on this GPU for {} a step, never at the same time, "
-      "while "
-      "this run's next kernel stands in the queue",
+      "while this run's next kernel stands in the queue",
       text::duration(neighbours.ns_per_step, true));
   suspect.ns_per_step = neighbours.ns_per_step;
   suspect.exposed_ns_per_step = neighbours.while_queued_per_step;

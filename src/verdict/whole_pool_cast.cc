@@ -21,17 +21,10 @@ using known::Owner;
 
 bool told(const std::string& how) { return how == "flag" || how == "server" || how == "config"; }
 
-// The server's own size of the pool, where it was given: does the tensor have as many rows?
-enum class Agreement { kUnknown, kAgrees, kDiffers };
-Agreement with_server(const Evidence& evidence, const PoolRead& read) {
-  const known::Deployment& deployment = evidence.known.deployment;
-  if (!deployment.pool_tokens || read.rows == 0) return Agreement::kUnknown;
-  const std::int64_t spare = read.rows - *deployment.pool_tokens;
-  // One page is reserved for padding; without a stated page size any common one will do.
-  constexpr std::int64_t kLargestPage = 128;
-  const bool agrees = deployment.page_size ? spare == *deployment.page_size || spare == 0
-                                           : spare >= 0 && spare <= kLargestPage;
-  return agrees ? Agreement::kAgrees : Agreement::kDiffers;
+// Whether the server's own size of the pool agrees, where it was given.
+std::optional<bool> with_server(const Evidence& evidence, const PoolRead& read) {
+  if (read.rows == 0) return std::nullopt;
+  return known::is_stated_pool(read.rows, evidence.known.deployment);
 }
 
 Confidence confidence_of(const Evidence& evidence, const PoolRead& read,
@@ -43,7 +36,7 @@ Confidence confidence_of(const Evidence& evidence, const PoolRead& read,
       read.row_from == "model" && read.match == "exact" && told(kernel.dtype_in_how);
   const bool alone = std::none_of(table.begin(), table.end(),
                                   [](const TensorVerdict& entry) { return entry.fits; });
-  const bool contradicted = with_server(evidence, read) == Agreement::kDiffers;
+  const bool contradicted = with_server(evidence, read) == false;
   const bool counted = read.layers > 0;
   if ((shape_recorded || (shape_derived && alone)) && counted && !contradicted) {
     return Confidence::kCertain;
@@ -73,18 +66,10 @@ std::string basis_text(const Evidence& evidence, const PoolRead& read) {
   if (evidence.kernels[read.kernels.front()].dtype_in_how == "inferred") {
     text += "; the source type is inferred (--kv-dtype settles it)";
   }
-  const known::Deployment& deployment = evidence.known.deployment;
-  switch (with_server(evidence, read)) {
-    case Agreement::kUnknown:
-      break;
-    case Agreement::kAgrees:
-      text += fmt::format("; the server states {} pool tokens: agrees",
-                          text::count(*deployment.pool_tokens));
-      break;
-    case Agreement::kDiffers:
-      text += fmt::format("; the server states {} pool tokens: does not agree",
-                          text::count(*deployment.pool_tokens));
-      break;
+  if (const std::optional<bool> agrees = with_server(evidence, read)) {
+    text += fmt::format("; the server states {} pool tokens: {}",
+                        text::count(*evidence.known.deployment.pool_tokens),
+                        *agrees ? "agrees" : "does not agree");
   }
   return text;
 }

@@ -17,7 +17,7 @@ constexpr double kLeastShare = 0.01;
 
 void examine(Evidence& evidence, Verdict& verdict) {
   std::vector<std::size_t> kernels;
-  double calls = 0;
+  double calls = 0, share = 0;
   const PoolRead* largest = nullptr;
   for (const PoolRead& read : evidence.pool_reads) {
     if (!read.copies) continue;
@@ -25,16 +25,11 @@ void examine(Evidence& evidence, Verdict& verdict) {
     kernels.insert(kernels.end(), read.kernels.begin(), read.kernels.end());
     calls += read.calls_per_step;
   }
-  if (largest == nullptr) return;
+  for (const std::size_t kernel : kernels) share += evidence.kernels[kernel].share;
+  if (largest == nullptr || share < kLeastShare) return;
   const PoolRead read = *largest;
   Suspect suspect = accuse_kernels(evidence, "whole-pool-copy", kernels);
-  if (static_cast<double>(suspect.ns_per_step) <
-      kLeastShare * static_cast<double>(evidence.steps.mean)) {
-    return;
-  }
-  const std::optional<std::int64_t> pool = evidence.known.deployment.pool_tokens;
-  constexpr std::int64_t kLargestPage = 128;  // one page is reserved for padding
-  const bool told = pool && read.rows >= *pool && read.rows - *pool <= kLargestPage;
+  const bool told = known::is_stated_pool(read.rows, evidence.known.deployment).value_or(false);
   suspect.confidence = told              ? Confidence::kCertain
                        : read.layers > 0 ? Confidence::kLikely
                                          : Confidence::kPossible;
