@@ -17,9 +17,7 @@
 namespace culprit::ingest {
 namespace {
 
-constexpr std::int64_t kReserveAfter = std::int64_t{8}
-                                       << 20;  // text seen before the table sizes are estimated
-constexpr auto kProgressInterval = std::chrono::milliseconds(100);
+constexpr std::int64_t kReserveAfter = 8;  // blocks seen before the table sizes are estimated
 
 struct Slot {
   ParsedBlock parsed;
@@ -31,7 +29,7 @@ struct Slot {
 class Loader {
  public:
   Loader(const std::string& path, const Options& options, Source& source, store::Trace& trace)
-      : options_(options), source_(source), trace_(trace), joiner_(path, trace) {
+      : options_(options), source_(source), trace_(trace), joiner_(path, options.limits, trace) {
     threads_ = options.threads > 0
                    ? options.threads
                    : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -55,7 +53,7 @@ class Loader {
  private:
   void work(RowBuilder& builder) {
     while (Slot* slot = take_slot()) {
-      if (slot->buffer.empty()) slot->buffer = ReadBuffer(options_.block_size + kPadding + 1);
+      if (slot->buffer.empty()) slot->buffer = ReadBuffer(options_.limits.block + kPadding + 1);
       char* text = slot->buffer.data();
       Result<Block> block = source_.next(text);
       if (!block.ok()) return stop(block.error());
@@ -129,7 +127,7 @@ class Loader {
     reserve(joined_);
     if (!options_.progress) return std::nullopt;
     const auto now = std::chrono::steady_clock::now();
-    if (now - last_progress_ < kProgressInterval) return std::nullopt;
+    if (now - last_progress_ < options_.progress_interval) return std::nullopt;
     last_progress_ = now;
     if (options_.progress({source_.consumed(), source_.file_bytes()})) return std::nullopt;
     return Error{Error::Code::kInterrupted, "interrupted", "", ""};
@@ -138,7 +136,8 @@ class Loader {
   // Growing a column by doubling would copy it and hold it twice: estimate its final size once from
   // the first blocks.
   void reserve(std::int64_t joined) {
-    if (reserved_ || joined < kReserveAfter || source_.file_bytes() == 0) return;
+    const auto enough = kReserveAfter * static_cast<std::int64_t>(options_.limits.block);
+    if (reserved_ || joined < enough || source_.file_bytes() == 0) return;
     reserved_ = true;
     const double share = std::max(
         0.001, static_cast<double>(source_.consumed()) / static_cast<double>(source_.file_bytes()));
@@ -186,7 +185,7 @@ class Loader {
 
 Result<std::unique_ptr<store::Trace>> load(const std::string& path, const Options& options) {
   if (is_sqlite_file(path)) return load_nsight(path, options);
-  TRY(auto source, open_source(path, options.block_size));
+  TRY(auto source, open_source(path, options.limits.block));
   auto trace = std::make_unique<store::Trace>();
   trace->info.path = path;
   trace->info.format = "kineto-json";

@@ -5,6 +5,7 @@
 // database; memory: the columns plus a few blocks.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,11 +21,18 @@ struct Progress {
   std::int64_t bytes_total = 0;  // of the file as stored; 0: unknown (a pipe)
 };
 
+// How much text is held while it is not understood. Tests make all of them small.
+struct Limits {
+  std::size_t block = std::size_t{1} << 20;    // read and parsed at a time
+  std::size_t head = std::size_t{64} << 20;    // in front of the event array; more is no trace
+  std::size_t event = std::size_t{256} << 20;  // a longer event is damage
+};
+
 struct Options {
-  int threads = 0;                                // 0: as many as the machine has
-  std::size_t block_size = std::size_t{1} << 20;  // text per block; tests make it small
-  std::function<bool(const Progress&)> progress =
-      {};  // called at most 10 times a second; false cancels (Error kInterrupted)
+  int threads = 0;  // 0: as many as the machine has
+  Limits limits = {};
+  std::function<bool(const Progress&)> progress = {};  // false cancels (Error kInterrupted)
+  std::chrono::milliseconds progress_interval{100};    // between two calls, at least
 };
 
 // `path` "-" is standard input. Errors: cannot read, refused by format, not a trace, empty.

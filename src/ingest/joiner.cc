@@ -8,14 +8,12 @@
 namespace culprit::ingest {
 namespace {
 
-constexpr std::size_t kMaxHead = std::size_t{64}
-                                 << 20;  // more in front of the event array is no trace
-constexpr std::size_t kMaxEvent = std::size_t{256} << 20;  // a longer event is damage
-
 // parse_event and its kin read past the end: see scan.h.
 constexpr char kNoText[kPadding + 1] = {};
 void pad(std::string& text) { text.append(kPadding + 1, '\0'); }
 void unpad(std::string& text) { text.resize(text.size() - kPadding - 1); }
+
+std::string mebibytes(std::size_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 }  // namespace
 
@@ -25,7 +23,7 @@ Status Joiner::add(ParsedBlock& parsed) {
   if (mode_ == Mode::kHead) return add_head(parsed);
   if (mode_ == Mode::kEvents) {
     add_events(parsed);
-  } else if (outer_.size() < kMaxHead) {
+  } else if (outer_.size() < limits_.head) {
     outer_.append(parsed.text, parsed.block.size);
   }
   return Ok{};
@@ -43,8 +41,8 @@ Status Joiner::add_head(ParsedBlock& parsed) {
   const Document::Head head = document_.read_head({outer_.data(), outer_.size() - kPadding - 1});
   unpad(outer_);
   const bool undecided = head == Document::Head::kNeedMore || document_.damaged_at();
-  if (head != Document::Head::kEvents && undecided && outer_.size() < kMaxHead) {
-    retry_at_ = std::min(kMaxHead, outer_.size() * 2);
+  if (head != Document::Head::kEvents && undecided && outer_.size() < limits_.head) {
+    retry_at_ = std::min(limits_.head, outer_.size() * 2);
     return Ok{};
   }
   retry_at_ = 0;
@@ -166,15 +164,16 @@ void Joiner::set_carry(const char* begin, const char* from, const char* to, std:
   carry_.assign(1, before > begin ? before[-1] : ' ');
   carry_.append(from, to);
   carry_offset_ = offset;
-  if (carry_.size() > kMaxEvent) {
+  if (carry_.size() > limits_.event) {
     const auto size = static_cast<std::int64_t>(carry_.size()) - 1;
     trace_.notes.add({"limit", store::Severity::kDataLoss, 1, carry_offset_, trace_.info.events, "",
-                      "an event longer than 256 MiB, or a lost quote or bracket, was left out"});
+                      "an event longer than " + mebibytes(limits_.event) +
+                          ", or a lost quote or bracket, was left out"});
     ++trace_.info.events;
     carry_.resize(1);
     carry_offset_ += size;
     lost_ = true;
-  } else if (carry_.size() > (std::size_t{1} << 20)) {
+  } else if (carry_.size() > limits_.block) {
     retry_at_ = carry_.size() * 2;
   }
 }
@@ -190,9 +189,9 @@ Error Joiner::no_events(Document::Head head) const {
   } else if (head == Document::Head::kNotJson) {
     e.what = "not a trace: the JSON breaks off or is damaged before any \"traceEvents\"";
   } else if (head == Document::Head::kNeedMore) {
-    e.what = text_bytes_ < static_cast<std::int64_t>(kMaxHead)
+    e.what = text_bytes_ < static_cast<std::int64_t>(limits_.head)
                  ? "the file ends before any \"traceEvents\""
-                 : "no \"traceEvents\" in the first 64 MiB";
+                 : "no \"traceEvents\" in the first " + mebibytes(limits_.head);
   }
   return e;
 }

@@ -8,6 +8,7 @@
 
 #include "base/source.h"
 #include "ingest/document.h"
+#include "ingest/ingest.h"
 #include "ingest/stretch.h"
 
 namespace culprit::ingest {
@@ -23,7 +24,8 @@ struct ParsedBlock {
 
 class Joiner {
  public:
-  Joiner(const std::string& path, store::Trace& trace) : path_(path), trace_(trace) {}
+  Joiner(const std::string& path, const Limits& limits, store::Trace& trace)
+      : path_(path), limits_(limits), trace_(trace) {}
   // Errors: the input is no trace at all. Then nothing further may be added.
   Status add(ParsedBlock& parsed);
   // After the last block. `fault`: why the text ended early, if it did.
@@ -49,6 +51,7 @@ class Joiner {
   void add_fault_notes();
 
   const std::string path_;
+  const Limits limits_;
   store::Trace& trace_;
   Document document_;
   Mode mode_ = Mode::kHead;

@@ -1,6 +1,6 @@
-// The whole way from the bytes of a Chrome trace to an answer. The first byte chooses block size, threads and packing; the same
-// text in one block must give the same rows and notes. Built for libFuzzer with the `fuzz` preset; in ordinary builds replay.cc
-// feeds the seeds.
+// The whole way from the bytes of a Chrome trace to an answer. The first byte chooses block size, threads, packing and limits;
+// the same text in one block must give the same rows and notes, where no limit cuts it. Built for libFuzzer with the `fuzz`
+// preset; in ordinary builds replay.cc feeds the seeds.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -19,11 +19,22 @@ namespace {
 
 using Loaded = Result<std::unique_ptr<store::Trace>>;
 
-Loaded load(const std::string& path, std::size_t block_size, int threads) {
+Loaded load(const std::string& path, const ingest::Limits& limits, int threads = 1,
+            bool cancel = false) {
   ingest::Options options;
-  options.block_size = block_size;
+  options.limits = limits;
   options.threads = threads;
+  options.progress_interval = {};
+  options.progress = [cancel](const ingest::Progress&) { return !cancel; };
   return ingest::load(path, options);
+}
+
+// What no reader can read: an error, and no more.
+void must_refuse() {
+  for (const char* path : {"/", "/nowhere/at-all.json", "/proc/self/mem"}) {
+    const Loaded trace = load(path, {});
+    if (trace.ok() || trace.error().what.empty()) std::abort();
+  }
 }
 
 // What must not depend on blocks: rows with their texts. Ids may: names of dropped guesses stay interned.
@@ -100,17 +111,24 @@ void must_agree(Loaded& a, Loaded& b) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
+  if (size == 1) must_refuse();
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto packing = static_cast<fuzz::Packing>(data[0] >> 4 & 3U);
   const fuzz::MemoryFile plain(text);
   const fuzz::PackedFile packed(text, packing);
-  Loaded trace = load(packed.path(), std::size_t{64} << (data[0] & 7U), 1 + (data[0] >> 3 & 1U));
+  ingest::Limits limits;
+  limits.block = std::size_t{64} << (data[0] & 7U);
+  const bool answers = (data[0] & 0x40U) == 0, limited = (data[0] & 0x80U) != 0;
+  if (limited) limits.head = 256, limits.event = 512;
+  Loaded trace = load(packed.path(), limits, 1 + (data[0] >> 3 & 1U), limited && !answers);
   if (!trace.ok() && trace.error().what.empty()) std::abort();
-  Loaded whole = load(plain.path(), std::bit_ceil(size + 1), 1);
   // How much of damaged compressed data is unpacked is up to its library, and depends on the pieces asked for.
   const bool compressed =
       text.substr(0, 2) == "\x1f\x8b" || text.substr(0, 4) == "\x28\xb5\x2f\xfd";
-  if (!compressed) must_agree(trace, whole);
-  if (trace.ok() && (data[0] & 0x40U) == 0) fuzz::answer(**trace);
+  if (!compressed && !limited) {
+    Loaded whole = load(plain.path(), {.block = std::bit_ceil(size + 1)});
+    must_agree(trace, whole);
+  }
+  if (trace.ok() && answers) fuzz::answer(**trace);
   return 0;
 }

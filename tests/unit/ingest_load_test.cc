@@ -265,7 +265,7 @@ TEST(Load, SameAtAnyThreadCountAndBlockSize) {
   EXPECT_EQ((*whole)->notes.find("bad-event")->count, 8);
   for (const std::size_t block : {257U, 600U, 1024U, 4096U, 50'000U}) {
     for (const int threads : {1, 2, 7}) {
-      const auto trace = load(file.path(), {.threads = threads, .block_size = block});
+      const auto trace = load(file.path(), {.threads = threads, .limits = {.block = block}});
       ASSERT_TRUE(trace.ok());
       EXPECT_EQ(fingerprint(**trace), expected) << block << " bytes, " << threads << " threads";
     }
@@ -279,7 +279,7 @@ TEST(Load, CompressedIsTheSame) {
   const auto check = [&](const std::string& command, const std::string& path) {
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
     for (const std::size_t block : {1000U, 1U << 20}) {
-      const auto trace = load(path, {.block_size = block});
+      const auto trace = load(path, {.limits = {.block = block}});
       ASSERT_TRUE(trace.ok()) << trace.error().what;
       EXPECT_EQ(fingerprint(**trace), expected) << command;
     }
@@ -310,14 +310,30 @@ TEST(Load, TruncatedCompressionIsNoted) {
 }
 
 TEST(Load, CancelledByProgress) {
-  std::string events = kernel(0, "1", "1");
-  for (int i = 1; i < 400'000; ++i) events += "," + kernel(i, "1", "1");
-  const TempFile file(document(events));
-  const auto result = load(
-      file.path(),
-      {.threads = 1, .block_size = 1U << 16, .progress = [](const Progress&) { return false; }});
+  const TempFile file(long_document());
+  const auto result = load(file.path(), {.threads = 1,
+                                         .limits = {.block = 1024},
+                                         .progress = [](const Progress&) { return false; },
+                                         .progress_interval = {}});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, Error::Code::kInterrupted);
+}
+
+TEST(Load, TextBeyondTheLimitsIsRefusedOrLeftOut) {
+  const Limits limits{.block = 64, .head = 512, .event = 1024};
+  const TempFile late(R"({"traceName": ")" + std::string(2000, 'x') + R"(", "traceEvents": [)" +
+                      kernel(1, "5", "1") + "]}");
+  const auto refused = load(late.path(), {.limits = limits});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().what.find("no \"traceEvents\" in the first"), std::string::npos);
+
+  const std::string endless = R"({"ph": "X", "cat": "kernel", "name": ")" + std::string(5000, 'x');
+  const TempFile damaged(document(kernel(1, "5", "1") + "," + endless + "\n," +
+                                  kernel(2, "6", "1") + "," + kernel(3, "7", "1")));
+  const auto trace = load(damaged.path(), {.limits = limits});
+  ASSERT_TRUE(trace.ok());
+  ASSERT_NE((*trace)->notes.find("limit"), nullptr);
+  EXPECT_EQ((*trace)->device.size(), 3U);
 }
 
 TEST(Load, LaunchesTellTheirKernelAndKernelsTheirNode) {
