@@ -114,8 +114,9 @@ class Parser {
  private:
   static constexpr int kMaxDepth = 64;
 
+  // A fault that rests on where the text ends may be none when more of it is there.
   const char* fail(const char* at) {
-    status_ = at >= end_ ? Parsed::kIncomplete : Parsed::kMalformed;
+    status_ = at >= end_ || guessed_ ? Parsed::kIncomplete : Parsed::kMalformed;
     failed_at_ = at;
     return nullptr;
   }
@@ -147,19 +148,23 @@ class Parser {
   }
   // Could JSON go on like this behind a closing quote? A key's colon, a comma and the next key or
   // element, or closing brackets.
-  bool ends_string(const char* p, Role role) const {
+  bool ends_string(const char* p, Role role) {
     p = skip_space(p);
     if (*p == ':') return role != Role::kValue;
-    if (role == Role::kKey) return p >= end_;
+    if (role == Role::kKey) return is_end(p);
     if (*p == ',') {
       p = skip_space(p + 1);
       return *p == '"' || *p == '[' || *p == '{' || (*p >= '0' && *p <= '9') || *p == '-' ||
-             p >= end_;
+             is_end(p);
     }
     if (*p == ']') return true;
-    if (*p != '}') return p >= end_;
+    if (*p != '}') return is_end(p);
     p = skip_space(p + 1);
-    return *p == ',' || *p == '}' || *p == ']' || p >= end_;
+    return *p == ',' || *p == '}' || *p == ']' || is_end(p);
+  }
+  bool is_end(const char* p) {
+    guessed_ |= p >= end_;
+    return p >= end_;
   }
 
   // The brackets and braces that are open: push and pop say false where they do not match or nest too deep.
@@ -318,6 +323,7 @@ class Parser {
   KeyPredictor* keys_;
   Parsed status_ = Parsed::kOk;
   const char* failed_at_ = nullptr;
+  bool guessed_ = false;  // whether a quote ends a string, where the text ends behind it
 };
 
 template <bool kTolerant>

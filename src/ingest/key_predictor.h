@@ -32,6 +32,7 @@ class KeyPredictor {
     }
   };
   static constexpr std::uint8_t kEventStart = 0;  // the slot behind an event's opening brace
+  static constexpr std::uint8_t kNoSlot = 255;  // of keys that came when all were taken: no guesses
 
   // The guess at `slot` that the text at p agrees with; null if none does. p as for parse_event.
   const Guess* match(std::uint8_t slot, const char* p) const {
@@ -44,17 +45,19 @@ class KeyPredictor {
   std::uint8_t learn(std::uint8_t slot, std::string_view text, std::string_view key,
                      std::uint32_t kind, Field field, bool is_args);
   // The slot in front of the first key of args.
-  std::uint8_t args_start(std::uint32_t kind) { return slot_of(kind ^ 0x9e3779b9U); }
+  std::uint8_t args_start(std::uint32_t kind) { return slot_of(Place::kArgsStart, kind); }
 
  private:
   struct Slot {
     std::array<Guess, 2> guesses;  // what came behind this key lately
     std::uint8_t oldest = 0;
-    std::uint32_t key = 0;  // hash of kind and key
+    std::uint32_t key = 0;  // place, and hash of kind and key
   };
-  std::uint8_t slot_of(std::uint32_t key);
+  // What stands behind a slot's key is read by its place alone; so no slot may serve two of them.
+  enum class Place : std::uint8_t { kNone, kEvent, kArgsStart, kArgs };
+  std::uint8_t slot_of(Place place, std::uint32_t hash);  // kNoSlot: all are taken
 
-  std::array<Slot, 255> slots_;
+  std::array<Slot, kNoSlot + 1> slots_;  // the last one stays empty
   std::uint8_t used_ = 1;
   std::array<std::uint8_t, 64> recent_{};  // slot_of's own cache
 };

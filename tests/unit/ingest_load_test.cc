@@ -309,6 +309,19 @@ TEST(Load, TruncatedCompressionIsNoted) {
   EXPECT_GT((*trace)->device.size(), 0U);
 }
 
+// More different keys than a reader remembers, and one that means something else in args than beside them.
+TEST(Load, ManyKeysDoNotChangeWhatAKeyMeans) {
+  std::string args = R"({"first": 0)";
+  for (int i = 0; i < 400; ++i) args += R"(, "key )" + std::to_string(i) + R"(": 0)";
+  args += R"(, "dur": 7})";
+  const auto trace = loaded(document(
+      R"({"ph": "X", "cat": "cpu_op", "name": "many", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": )" +
+      args +
+      R"(}, {"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 2, "new": 0, "dur": 5})"));
+  ASSERT_EQ(trace->ops.size(), 2U);
+  EXPECT_EQ(trace->ops.dur[1], 5000);
+}
+
 TEST(Load, CancelledByProgress) {
   const TempFile file(long_document());
   const auto result = load(file.path(), {.threads = 1,
