@@ -52,9 +52,10 @@ std::optional<Recorded> recorded(const run::Run& run, std::span<const run::Activ
     types = its_types;
   }
   if (!dims) return std::nullopt;
-  Recorded result{run::parse_dims(*dims), run::parse_types(*types)};
-  if (result.dims.empty()) return std::nullopt;
-  return result;
+  auto shapes = run::parse_dims(*dims);
+  if (!shapes || shapes->empty()) return std::nullopt;
+  return Recorded{std::move(*shapes),
+                  run::parse_types(*types).value_or(std::vector<std::string>{})};
 }
 
 bool copies_by_op(std::string_view op) {

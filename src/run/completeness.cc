@@ -159,6 +159,34 @@ void note_operators(Run& run) {
                  " the operator on another thread: linked by External id");
 }
 
+// Rows whose text cannot be read; each different text is tried once.
+template <class Parse>
+std::int64_t unreadable(const store::Trace& trace, const std::vector<store::StringId>& texts,
+                        Parse parse) {
+  enum : std::uint8_t { kUntried, kReadable, kUnreadable };
+  std::vector<std::uint8_t> state(trace.strings.size(), kUntried);
+  std::int64_t rows = 0;
+  for (const store::StringId id : texts) {
+    const std::string_view text = trace.strings.or_empty(id);
+    if (text.empty()) continue;
+    std::uint8_t& known = state[id.index];
+    if (known == kUntried) known = parse(text) ? kReadable : kUnreadable;
+    rows += known == kUnreadable ? 1 : 0;
+  }
+  return rows;
+}
+
+void note_unreadable(Run& run) {
+  const store::Trace& trace = *run.trace;
+  const std::int64_t dims = unreadable(trace, trace.ops.dims, parse_dims);
+  const std::int64_t types = unreadable(trace, trace.ops.types, parse_types);
+  if (dims + types > 0)
+    add_note(run, "bad-number", Severity::kWarning, dims + types,
+             fmt::format(
+                 "{} input shapes or types that are no lists of them; they count as not recorded",
+                 counted(dims + types, "operator has", "operators have")));
+}
+
 void note_not_recorded(Run& run) {
   const store::Trace& trace = *run.trace;
   const auto& dims = trace.ops.dims;
@@ -274,6 +302,7 @@ Status check_completeness(Run& run, const Links& links) {
 void note_completeness(Run& run, const Links& links, const StepLaunches& launches) {
   note_missing(run, links, launches);
   note_operators(run);
+  note_unreadable(run);
   note_not_recorded(run);
 }
 

@@ -82,25 +82,25 @@ bool read_shape(Text& text, std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-std::vector<std::vector<std::int64_t>> parse_dims(std::string_view json) {
+std::optional<std::vector<std::vector<std::int64_t>>> parse_dims(std::string_view json) {
   Text text(json);
   std::vector<std::vector<std::int64_t>> dims;
   const bool whole = read_list(text, [&] {
     dims.emplace_back();
     return read_shape(text, dims.back());
   });
-  if (!whole || !text.ended()) dims.clear();
+  if (!whole || !text.ended()) return std::nullopt;
   return dims;
 }
 
-std::vector<std::string> parse_types(std::string_view json) {
+std::optional<std::vector<std::string>> parse_types(std::string_view json) {
   Text text(json);
   std::vector<std::string> types;
   const bool whole = read_list(text, [&] {
     types.emplace_back();
     return text.string(types.back());
   });
-  if (!whole || !text.ended()) types.clear();
+  if (!whole || !text.ended()) return std::nullopt;
   return types;
 }
 

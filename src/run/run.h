@@ -212,9 +212,8 @@ std::vector<store::StringId> op_chain(const Run& run, store::OpRow op);
 // The line behind a call: the nearest frame of user code; none without frames.
 std::optional<Source> source_of(const Run& run, store::CallRow call);
 std::optional<Source> source_of(const Run& run, store::FrameRow innermost);
-// "Input Dims" text to a list of shapes; a scalar is an empty shape. Broken text gives an empty
-// list.
-std::vector<std::vector<std::int64_t>> parse_dims(std::string_view json);
-std::vector<std::string> parse_types(std::string_view json);
+// "Input Dims" text to a list of shapes; a scalar is an empty shape. None: it is no such list.
+std::optional<std::vector<std::vector<std::int64_t>>> parse_dims(std::string_view json);
+std::optional<std::vector<std::string>> parse_types(std::string_view json);
 
 }  // namespace culprit::run

@@ -115,7 +115,7 @@ TEST(Dims, AreOneShapePerArgument) {
   EXPECT_EQ(parse_dims("[]"), Dims{});
   for (const char* broken : {"", "[", "[[1,2]", "[[1,,2]]", "[[a]]", "[[1]] x",
                              "[[99999999999999999999]]", "[1]x", "[[[[1]]]]", "[[1 2]]"})
-    EXPECT_TRUE(parse_dims(broken).empty()) << broken;
+    EXPECT_FALSE(parse_dims(broken).has_value()) << broken;
 }
 
 TEST(Types, AreOneTextPerArgument) {
@@ -123,7 +123,7 @@ TEST(Types, AreOneTextPerArgument) {
             (std::vector<std::string>{"c10::BFloat16", "c10::Float8_e4m3fn", "Scalar", ""}));
   EXPECT_EQ(parse_types(R"(["a\"b"])"), std::vector<std::string>{"a\"b"});
   for (const char* broken : {"", "[\"a", "[a]", "[\"a\",]", "[\"a\"] x"})
-    EXPECT_TRUE(parse_types(broken).empty()) << broken;
+    EXPECT_FALSE(parse_types(broken).has_value()) << broken;
 }
 
 }  // namespace
