@@ -23,8 +23,6 @@ for target in "$@"; do
   corpus=build/corpus/$target
   mkdir -p "$corpus"
   options=(-rss_limit_mb=3000 -timeout=10 -print_final_stats=1 "-artifact_prefix=$corpus.")
-  # Data made by `zstd --long=31` ask for 2 GiB of address space, which takes the sanitizer its time.
-  [ "$target" != pack ] || options+=(-rss_limit_mb=6000 -timeout=60)
   [ -f "tests/fuzz/$target.dict" ] && options+=("-dict=tests/fuzz/$target.dict")
   if [ "$minutes" -gt 0 ]; then
     nice -n 19 "build/fuzz/tests/fuzz/${target}_fuzz" "${options[@]}" "-max_total_time=$((minutes * 60))" \
