@@ -60,7 +60,7 @@ inline const Work& work_of(const Record& record) {
 }
 
 struct Block {
-  static constexpr std::size_t kBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kBytes = std::size_t{16} << 10;
   std::atomic<Block*> next{nullptr};
   std::atomic<std::size_t> used{0};  // bytes of records
   std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }

@@ -50,12 +50,16 @@ std::optional<Error> read_environment(Options& options) {
 }
 
 std::optional<Error> check(const Options& options) {
+  constexpr std::size_t kLargestBuffer = std::size_t{16} << 30;
   if (options.warmup < 0 || options.steps < 1)
     return Error{"the window has no steps", "Options::warmup, Options::steps",
                  "warmup is 0 or more, steps 1 or more"};
   if (options.rank < 0 || options.rank >= options.ranks)
     return Error{"rank " + std::to_string(options.rank) + " of " + std::to_string(options.ranks),
                  "Options::rank", "ranks count from 0"};
+  if (options.buffer_bytes > kLargestBuffer)
+    return Error{"a buffer of " + std::to_string(options.buffer_bytes) + " bytes",
+                 "Options::buffer_bytes", "64 MiB hold half a million spans"};
   if (!options.output.ends_with(".json") && !options.output.ends_with(".json.gz"))
     return Error{"a trace is JSON, plain or in gzip", options.output,
                  "let its name end in .json or .json.gz"};

@@ -103,12 +103,12 @@ struct Work {
 
 // What a collective sends.
 struct Message {
-  Name collective;                                 // "allreduce"
-  Name dtype;                                      // "BFloat16"
+  Name collective = {};                            // "allreduce"
+  Name dtype = {};                                 // "BFloat16"
   std::int64_t in_elements = 0, out_elements = 0;  // of one rank
   std::int64_t ranks = 1;                          // of the group
   Name group = "tp";
-  Name members;  // "[0, 1, 2, 3]"
+  Name members = {};  // "[0, 1, 2, 3]"
 };
 
 // Of the launch whose work it goes with, to the thread that does the work. 0: not recorded.
@@ -243,7 +243,7 @@ void name_thread(std::string_view name);
 
 struct Device {
   std::int32_t id = 0;
-  std::string name;         // "AMD EPYC 9654, 16 threads"
+  std::string name = {};    // "AMD EPYC 9654, 16 threads"
   double bytes_per_s = 0;   // of its memory; 0: not known, likewise below
   std::int32_t cores = 0;   // written as numSms
   std::int64_t memory = 0;  // bytes
@@ -256,7 +256,7 @@ struct Options {
   std::string output = "decode.trace.json.gz";
   std::int32_t rank = 0, ranks = 1;
   std::string backend = "mpi";                       // of the ranks
-  std::vector<Device> devices;                       // empty: one without properties
+  std::vector<Device> devices = {};                  // empty: one without properties
   std::size_t buffer_bytes = std::size_t{64} << 20;  // of all threads together
   // CULPRIT_PROFILE_DECODE=1|0, _WARMUP, _STEPS and _OUTPUT beat what is set here.
   bool environment = true;
