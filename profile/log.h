@@ -32,12 +32,8 @@ struct Record {
   Kind kind = Kind::kOp;
 };
 
-struct Input {  // one of an operator's; its extents stand behind it
-  Name type;
-  std::size_t rank = 0;
-};
 using StepTail = Mark;
-using OpTail = Location;  // and the inputs behind it
+using OpTail = Location;  // its inputs stand behind it, each an Input and its extents
 using WorkTail = Work;
 struct CollectiveTail {
   Work work;

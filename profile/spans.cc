@@ -89,7 +89,7 @@ void install(Recorder* recorder) {
   if (recorder != nullptr) session.store(++last_session, std::memory_order_release);
 }
 
-Place begin_step(const Mark& mark, Name name, bool& counted) noexcept {
+Place begin_step(Mark mark, Name name, bool& counted) noexcept {
   Recorder* recorder = current.load(std::memory_order_acquire);
   if (recorder == nullptr) return {};
   counted = true;
@@ -112,31 +112,22 @@ void end_step(Place place) noexcept {
   if (counts && recorder != nullptr) recorder->end_recorded_step();
 }
 
-Place begin_op(Name name, std::span<const Tensor> inputs, const Location& where) noexcept {
-  constexpr std::size_t kMostInputs = 32;
+OpenOp open_op(const Call& call, std::size_t inputs, std::size_t input_bytes) noexcept {
+  constexpr std::size_t kMostBytes = 4096;
   Log* log = my_log();
   if (log == nullptr || !in_window()) return {};
-  inputs = inputs.first(std::min(inputs.size(), kMostInputs));
-  std::size_t bytes = sizeof(OpTail) + inputs.size() * sizeof(Input);
-  for (const Tensor& input : inputs) bytes += input.dims().size_bytes();
-  Record* record = add(*log, Kind::kOp, name, bytes);
+  if (input_bytes > kMostBytes) inputs = input_bytes = 0;
+  Record* record = add(*log, Kind::kOp, call.name, sizeof(OpTail) + input_bytes);
   if (record == nullptr) return {};
-  new (tail<OpTail>(record)) OpTail(where);
-  std::size_t at = sizeof(OpTail);
-  for (const Tensor& input : inputs) {
-    new (tail<Input>(record, at)) Input{input.type(), input.dims().size()};
-    at += sizeof(Input);
-    for (const std::int64_t extent : input.dims()) {
-      *tail<std::int64_t>(record, at) = extent;
-      at += sizeof extent;
-    }
-  }
-  record->count = static_cast<std::uint32_t>(inputs.size());
+  auto* where = new (tail<OpTail>(record)) OpTail(call.where);
+  record->count = static_cast<std::uint32_t>(inputs);
   record->id = log->next_id();
   record->parent = log->op;
   log->op = record->id;
-  return begin(*log, record);
+  return {{record, log}, inputs > 0 ? reinterpret_cast<std::byte*>(where + 1) : nullptr};
 }
+
+void start(Place place) noexcept { begin(*place.log, place.record); }
 
 Place begin_launch(Name call, std::uint32_t works, Ticket& ticket) noexcept {
   Log* log = my_log();
@@ -165,16 +156,15 @@ Place begin_wait(Name call) noexcept {
   return begin(*log, record);
 }
 
-Place begin_kernel(Ticket ticket, Name name, const Work& work) noexcept {
+Place begin_kernel(Ticket ticket, Name name, Work work) noexcept {
   return begin_work(ticket, Kind::kKernel, name, work);
 }
 
-Place begin_copy(Ticket ticket, Name what, const Work& work) noexcept {
+Place begin_copy(Ticket ticket, Name what, Work work) noexcept {
   return begin_work(ticket, Kind::kCopy, what, work);
 }
 
-Place begin_collective(Ticket ticket, Name name, const Message& message,
-                       const Work& work) noexcept {
+Place begin_collective(Ticket ticket, Name name, Message message, Work work) noexcept {
   return begin_work(ticket, Kind::kCollective, name, CollectiveTail{work, message});
 }
 

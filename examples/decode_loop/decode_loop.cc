@@ -91,14 +91,14 @@ void launch(Stream& stream, profile::Name kernel, Body body) {
 void layer(Model& m, Stream& stream, std::size_t rows) {
   using profile::kE4m3, profile::kFloat;
   {
-    const profile::Op op("aten::copy_", {{kFloat, rows, 1, kWidth}, {kE4m3, rows, 1, kWidth}});
+    const profile::Op op("aten::copy_", kFloat(rows, 1, kWidth), kE4m3(rows, 1, kWidth));
     launch(stream, "convert_kernel", [&m, rows] { convert(m, rows); });
   }
   {
-    const profile::Op op("attention", {{kFloat, 1, kWidth}, {kFloat, rows, 1, kWidth}});
+    const profile::Op op("attention", kFloat(1, kWidth), kFloat(rows, 1, kWidth));
     launch(stream, "decode_attention_kernel", [&m] { attend(m); });
   }
-  const profile::Op op("aten::linear", {{kFloat, 1, kWidth}, {kFloat, kWidth, kWidth}});
+  const profile::Op op("aten::linear", kFloat(1, kWidth), kFloat(kWidth, kWidth));
   launch(stream, "gemv_kernel", [&m] { multiply(m); });
 }
 

@@ -61,7 +61,7 @@ TEST(Allocation, NoneWithinARecordedStep) {
     {
       const Step step({.batch = 8, .tokens = 8});
       for (int k = 0; k < 200; ++k) {
-        const Op op("aten::mm", {{kBf16, 8, 512}, {kBf16, 512, 512}});
+        const Op op("aten::mm", kBf16(8, 512), kBf16(512, 512));
         {
           const Launch launch;
           ticket = launch.ticket();
@@ -85,7 +85,7 @@ TEST(Allocation, NoneWhileNothingIsRecorded) {
   const std::int64_t before = allocations.load();
   for (int i = 0; i < 100; ++i) {
     const Step step({.batch = 8});
-    const Op op("aten::mm", {{kBf16, 8, 512}, {kBf16, 512, 512}});
+    const Op op("aten::mm", kBf16(8, 512), kBf16(512, 512));
     run_kernel("k");
   }
   EXPECT_EQ(allocations.load(), before);

@@ -11,7 +11,7 @@ constexpr int kKernels = 40;
 void make_step(int index) {
   const Step step(intern("s" + std::to_string(index)));
   for (int i = 0; i < kKernels; ++i) {
-    const Op op("op", {{kBf16, 8, 6144}, {kBf16, 6144, 6144}});
+    const Op op("op", kBf16(8, 6144), kBf16(6144, 6144));
     run_kernel("k");
   }
 }

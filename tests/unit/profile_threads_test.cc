@@ -30,7 +30,7 @@ class Host {
     for (int i = 0; i < calls; ++i) {
       const std::string name = std::to_string(index_) + "." + std::to_string(++spans_);
       if (random_() % 2 == 0 && depth < 5) {
-        const Op op(intern("op" + name), {{kBf16, spans_, depth}});
+        const Op op(intern("op" + name), kBf16(spans_, depth));
         notes.op_in["op" + name] = around;
         work(depth + 1, "op" + name, tasks);
       } else {

@@ -42,7 +42,7 @@ TEST(Trace, AnOperatorHasShapesTypesAndItsLine) {
   const Trace trace = record(folder, options_for(folder, 0, 1), [&] {
     const Step step(Mark{.batch = 8});
     line = __LINE__ + 1;
-    const Op op("aten::mm", {{kBf16, 8, 6144}, {kE4m3, std::size_t{6144}, 576}, {kInt64}});
+    const Op op("aten::mm", kBf16(8, 6144), kE4m3(std::size_t{6144}, 576), kInt64());
     run_kernel("k");
   });
   const Json op = trace.one("aten::mm");
@@ -65,8 +65,8 @@ TEST(Trace, AnOperatorWithAGivenPlaceOrNone) {
   const Folder folder;
   const Trace trace = record(folder, options_for(folder, 0, 1), [&] {
     const Step step(Mark{});
-    { const Op op("given", {}, {"model.cu", "forward", 42}); }
-    { const Op op("none", {}, Location{}); }
+    { const Op op(Call("given", {"model.cu", "forward", 42})); }
+    { const Op op(Call("none", Location{})); }
   });
   ASSERT_EQ(trace.all("python_function").size(), 2U);
   EXPECT_EQ(trace.all("python_function")[0]["name"], "model.cu(42): forward");
@@ -275,15 +275,22 @@ TEST(Trace, AnOperatorThatIsStillOpenEndsWithTheWindow) {
   open.reset();  // behind the session: harmless
 }
 
-TEST(Trace, MoreInputsThanAreKept) {
+TEST(Trace, InputsOfAnyNumberAndRank) {
   const Folder folder;
-  const std::vector<Tensor> many(40, Tensor(kFloat, 1, 2, 3, 4, 5, 6));
+  const std::vector<std::int64_t> shape{1, 2, 3, 4, 5, 6, 7};
+  const std::vector<Tensor> some(5, Tensor{kFloat.name, shape}), many(500, some.front());
   const Trace trace = record(folder, options_for(folder, 0, 1), [&] {
     const Step step(Mark{});
-    const Op op("many", many);
+    { const Op op("some", some); }
+    { const Op op("none", std::vector<Tensor>{}); }
+    { const Op op("too many", many); }
+    const Op op("behind", kFloat(1));
   });
-  EXPECT_EQ(trace.one("many")["args"]["Input Dims"].size(), 32U);
-  EXPECT_EQ(trace.one("many")["args"]["Input Dims"][31].size(), 6U);
+  ASSERT_EQ(trace.one("some")["args"]["Input Dims"].size(), 5U);
+  for (const Json& dims : trace.one("some")["args"]["Input Dims"]) EXPECT_EQ(dims, Json(shape));
+  EXPECT_TRUE(trace.one("none")["args"]["Input Dims"].empty());
+  EXPECT_TRUE(trace.one("too many")["args"]["Input Dims"].empty());
+  EXPECT_EQ(trace.one("behind")["args"]["Input Dims"], Json::parse("[[1]]"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,29 +55,42 @@ struct Location {
   }
 };
 
-// Element types in PyTorch's words, which readers of traces know; any other name will do.
-inline constexpr Name kFloat = "float", kBf16 = "c10::BFloat16", kHalf = "c10::Half",
-                      kE4m3 = "c10::Float8_e4m3fn", kE5m2 = "c10::Float8_e5m2",
-                      kE2m1 = "c10::Float4_e2m1fn_x2", kInt8 = "signed char",
-                      kUint8 = "unsigned char", kInt32 = "int", kInt64 = "long int";
-
-// An input of an operator: {kBf16, 8, 6144}. No extents: a scalar.
-class Tensor {
- public:
-  static constexpr std::size_t kMostDims = 6;
-  template <class... Extents>
-  constexpr Tensor(Name type, Extents... extents)  // NOLINT: implicit by design
-      : type_(type), rank_(sizeof...(extents)), dims_{static_cast<std::int64_t>(extents)...} {
-    static_assert(sizeof...(extents) <= kMostDims);
-  }
-  constexpr Name type() const { return type_; }
-  constexpr std::span<const std::int64_t> dims() const { return {dims_.data(), rank_}; }
-
- private:
-  Name type_;
-  std::size_t rank_;
-  std::array<std::int64_t, kMostDims> dims_;
+// An operator's name, and the line that calls it: where the name is written, unless told.
+struct Call {
+  template <std::size_t N>
+  consteval Call(const char (&text)[N], Location line = Location::here())  // NOLINT: implicit
+      : name(text), where(line) {}
+  constexpr Call(Name text, Location line = Location::here())  // NOLINT: implicit by design
+      : name(text), where(line) {}
+  Name name;
+  Location where;
 };
+
+// An input of an operator, its shape and element type. No extents: a scalar. The extents are read
+// when the operator begins.
+struct Tensor {
+  Name type;
+  std::span<const std::int64_t> dims;
+};
+
+// The same with its extents: what kBf16(8, 6144) gives.
+template <std::size_t Rank>
+struct Shaped {
+  Name type;
+  std::array<std::int64_t, Rank> dims;
+};
+
+// Element types in PyTorch's words, which readers of traces know; any other name will do.
+struct Dtype {
+  Name name;
+  template <class... Extents>
+  constexpr Shaped<sizeof...(Extents)> operator()(Extents... extents) const {
+    return {name, {static_cast<std::int64_t>(extents)...}};
+  }
+};
+inline constexpr Dtype kFloat{"float"}, kBf16{"c10::BFloat16"}, kHalf{"c10::Half"},
+    kE4m3{"c10::Float8_e4m3fn"}, kE5m2{"c10::Float8_e5m2"}, kE2m1{"c10::Float4_e2m1fn_x2"},
+    kInt8{"signed char"}, kUint8{"unsigned char"}, kInt32{"int"}, kInt64{"long int"};
 
 // "step[DECODE bs=8 toks=8]"
 struct Mark {
@@ -127,15 +141,41 @@ struct Place {  // of a span that is open; no record: it is not recorded
   Record* record = nullptr;
   Log* log = nullptr;
 };
-Place begin_step(const Mark& mark, Name name, bool& counted) noexcept;
+Place begin_step(Mark mark, Name name, bool& counted) noexcept;
 void end_step(Place place) noexcept;
-Place begin_op(Name name, std::span<const Tensor> inputs, const Location& where) noexcept;
+void end(Place place) noexcept;
+
+// An operator is begun in two parts, so that its inputs are written where they stay.
+struct Input {  // its extents stand behind it
+  Name type;
+  std::size_t rank = 0;
+};
+struct OpenOp {
+  Place place;
+  std::byte* inputs = nullptr;  // null: it has none, or they take more than 4 kB and are left out
+};
+OpenOp open_op(const Call& call, std::size_t inputs, std::size_t input_bytes) noexcept;
+void start(Place place) noexcept;
+template <class T>
+concept AnyTensor = requires(const T& tensor) {
+  tensor.type.view();
+  tensor.dims.size();
+};
+constexpr std::size_t bytes_of(const AnyTensor auto& tensor) {
+  return sizeof(Input) + tensor.dims.size() * sizeof(std::int64_t);
+}
+std::byte* write(std::byte* at, const AnyTensor auto& tensor) {
+  auto* input = new (at) Input{tensor.type, tensor.dims.size()};
+  auto* extents = reinterpret_cast<std::int64_t*>(input + 1);
+  for (const std::int64_t extent : tensor.dims) *extents++ = extent;
+  return at + bytes_of(tensor);
+}
 Place begin_launch(Name call, std::uint32_t works, Ticket& ticket) noexcept;
 Place begin_wait(Name call) noexcept;
-Place begin_kernel(Ticket ticket, Name name, const Work& work) noexcept;
-Place begin_copy(Ticket ticket, Name what, const Work& work) noexcept;
-Place begin_collective(Ticket ticket, Name name, const Message& message, const Work& work) noexcept;
-void end(Place place) noexcept;
+// What is passed by value costs nothing where the branch is not taken.
+Place begin_kernel(Ticket ticket, Name name, Work work) noexcept;
+Place begin_copy(Ticket ticket, Name what, Work work) noexcept;
+Place begin_collective(Ticket ticket, Name name, Message message, Work work) noexcept;
 
 }  // namespace detail
 
@@ -171,7 +211,7 @@ class [[nodiscard]] Step {
   Step& operator=(const Step&) = delete;
 
  private:
-  Step(const Mark& mark, Name name) {
+  Step(Mark mark, Name name) {
     if (detail::mode.load(std::memory_order_relaxed) != detail::kOff) [[unlikely]]
       place_ = detail::begin_step(mark, name, counted_);
   }
@@ -179,15 +219,32 @@ class [[nodiscard]] Step {
   bool counted_ = false;
 };
 
-// An operator, or any work of the host's own that should have a name. At most 32 inputs are kept.
+// An operator, or any work of the host's own that should have a name:
+//   const Op op("aten::mm", kBf16(batch, width), kBf16(width, rows));
+// Of inputs that take more than 4 kB (100 of two dimensions) none is kept.
 class [[nodiscard]] Op : public Span {
  public:
-  explicit Op(Name name, std::initializer_list<Tensor> inputs = {},
-              const Location& where = Location::here())
-      : Op(name, std::span<const Tensor>(inputs.begin(), inputs.size()), where) {}
-  Op(Name name, std::span<const Tensor> inputs, const Location& where = Location::here()) {
-    if (recording()) [[unlikely]]
-      place_ = detail::begin_op(name, inputs, where);
+  template <detail::AnyTensor... Tensors>
+  explicit Op(Call call, const Tensors&... inputs) {
+    if (recording()) [[unlikely]] {
+      const Call kept = call;
+      auto [place, at] = detail::open_op(kept, sizeof...(inputs),
+                                         (std::size_t{0} + ... + detail::bytes_of(inputs)));
+      if (at != nullptr) ((at = detail::write(at, inputs)), ...);
+      if (place.record != nullptr) detail::start(place);
+      place_ = place;
+    }
+  }
+  Op(Call call, std::span<const Tensor> inputs) {
+    if (recording()) [[unlikely]] {
+      std::size_t bytes = 0;
+      for (const Tensor& input : inputs) bytes += detail::bytes_of(input);
+      auto [place, at] = detail::open_op(call, inputs.size(), bytes);
+      if (at != nullptr)
+        for (const Tensor& input : inputs) at = detail::write(at, input);
+      if (place.record != nullptr) detail::start(place);
+      place_ = place;
+    }
   }
 };
 
