@@ -11,6 +11,18 @@
 #include "profile/window.h"
 
 namespace culprit::profile::detail {
+namespace {
+
+// Whoever left a span open will still write its end there.
+void keep_for_ever(std::unique_ptr<Arena> arena, std::vector<std::unique_ptr<Log>> logs) {
+  using Kept = std::pair<std::unique_ptr<Arena>, std::vector<std::unique_ptr<Log>>>;
+  static std::mutex lock;
+  static auto* kept = new std::vector<Kept>;
+  const std::lock_guard hold(lock);
+  kept->emplace_back(std::move(arena), std::move(logs));
+}
+
+}  // namespace
 
 Recorder::Recorder(Options options, std::unique_ptr<Arena> arena, TraceFile file)
     : options_(std::move(options)),
@@ -24,15 +36,9 @@ void Recorder::start() {
   set_mode(options_.warmup == 1 ? kArmed : kCounting);
 }
 
-// Whoever left a span open will still write its end: such memory stays, under the name of `kept`.
 Recorder::~Recorder() {
-  static std::mutex lock;
-  static auto* kept =
-      new std::vector<std::pair<std::unique_ptr<Arena>, std::vector<std::unique_ptr<Log>>>>;
   if (writer_.joinable()) finish();
-  if (!spans_left_open_) return;
-  const std::lock_guard hold(lock);
-  kept->emplace_back(std::move(arena_), std::move(logs_));
+  if (spans_left_open_) keep_for_ever(std::move(arena_), std::move(logs_));
 }
 
 // With lock_ held.
@@ -55,6 +61,10 @@ void Recorder::end_recorded_step() {
 
 void Recorder::close() {
   const std::lock_guard hold(lock_);
+  close_locked();
+}
+
+void Recorder::close_locked() {
   if (closed_) return;
   closed_ = true;
   closed_at_ = now();
@@ -87,7 +97,12 @@ Report Recorder::finish() {
 
 Log* Recorder::join(std::string_view name) {
   const std::lock_guard hold(lock_);
-  if (writing_ || logs_.size() == Log::kMost) return nullptr;
+  if (writing_) return nullptr;
+  if (logs_.size() == Log::kMost) {
+    crowded_ = crowded_ || !closed_;
+    close_locked();
+    return nullptr;
+  }
   auto log = std::make_unique<Log>();
   log->index = static_cast<std::uint32_t>(logs_.size());
   log->thread = gettid();
@@ -127,7 +142,8 @@ Report Recorder::write() {
   const Nanos since = monotonic_now() - began_.monotonic;
   if (since < kApart) std::this_thread::sleep_for(std::chrono::nanoseconds(kApart - since));
   const Calibration calibration(began_, read_clocks());
-  const Window window = look_at(logs_, closed_at_);
+  Window window = look_at(logs_, closed_at_);
+  window.crowded = crowded_;
   spans_left_open_ = window.open > 0;
   Report report;
   report.lost = window.lost;

@@ -39,6 +39,7 @@ class Recorder {
 
  private:
   void set_mode(Mode next);
+  void close_locked();
   bool all_work_ended() const;
   void write_when_closed();
   Report write();
@@ -54,6 +55,7 @@ class Recorder {
   Mode mode_ = kCounting;  // when not paused
   bool paused_ = false, closed_ = false, finishing_ = false;
   bool writing_ = false;  // logs_ changes no more
+  bool crowded_ = false;  // a thread too many ended the window
   Ticks closed_at_ = 0;
   bool spans_left_open_ = false;
   Report report_;

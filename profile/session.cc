@@ -1,6 +1,7 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 #include "culprit/profile.h"
@@ -100,7 +101,13 @@ Session::Session(Options options) {
     return;
   }
   detail::choose_clock();
-  recorder_ = std::make_unique<Recorder>(std::move(options), std::move(arena), std::move(file));
+  try {  // the only place: a thread that cannot be started is an exception
+    recorder_ = std::make_unique<Recorder>(std::move(options), std::move(arena), std::move(file));
+  } catch (const std::system_error& failure) {
+    error_ = Error{std::string("the writing thread cannot be started: ") + failure.what(), "", ""};
+    taken = false;
+    return;
+  }
   detail::install(recorder_.get());
   recorder_->start();
 }

@@ -50,6 +50,8 @@ double micros(Nanos ns, std::int64_t parts) {
 
 // Which of these stopped the window before its time.
 std::string reason(const Window& window) {
+  if (window.crowded)
+    return "more than " + std::to_string(Log::kMost) + " threads had spans to record";
   if (window.refused > 0) return "the buffer was full (Options::buffer_bytes)";
   if (window.missing > 0)
     return std::to_string(window.missing) + " launched works did not end, or had no span";

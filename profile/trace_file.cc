@@ -37,7 +37,7 @@ TraceFile::~TraceFile() {
   std::remove(part().c_str());
 }
 
-// Level 1 takes a quarter of the time of the usual level 6 for a sixth more bytes.
+// Level 1: a fifth more bytes than the usual level 6, in less than half the time.
 std::optional<Error> TraceFile::open() {
   errno = 0;
   file_ = gzopen(part().c_str(), path_.ends_with(".gz") ? "wb1" : "wbT");

@@ -35,6 +35,7 @@ struct Window {
   std::int64_t missing = 0;      // works that were launched and have not ended
   std::int64_t open = 0;         // records that have no end
   std::int64_t steps_begun = 0;  // recorded, whole or not
+  bool crowded = false;          // a thread too many ended the window
   std::vector<std::vector<LaunchRow>> launches;  // by index of the log, and by id / Log::kMost
 
   LaunchRow* launch(std::uint64_t id);  // null: none has this id

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Installs culprit::profile, moves it, builds the example against it as a stranger would, and reads what that records.
+"""Installs culprit::profile, moves it, builds the example and the program of docs/profile.md against it as a stranger would, and
+reads what they record.
 
 Usage: check_install.py --build BUILD --source SOURCE --cmake CMAKE --compiler CXX --culprit CULPRIT
 """
@@ -7,11 +8,13 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 PIECES = ("culprit/profile.h", "libculprit_profile.a", "culpritConfig.cmake", "culpritConfigVersion.cmake", "culpritTargets.cmake")
+CODE = re.compile(r"^```cpp\n(.*?)^```$", re.M | re.S)
 STRICT = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 
 
@@ -20,6 +23,22 @@ def run(*command, **options):
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout
+
+
+def build_and_run(name, project, program, prefix, options, here):
+    folder = here / name
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(project)
+    (folder / "decode_loop.cc").write_text(program)
+    run(options.cmake, "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={options.compiler}",
+        f"-DCMAKE_CXX_FLAGS={STRICT}", "-DCMAKE_BUILD_TYPE=Release")
+    run(options.cmake, "--build", folder / "build")
+    run(folder / "build/decode_loop", cwd=folder,
+        env={**os.environ, "CULPRIT_PROFILE_DECODE": "1", "CULPRIT_PROFILE_WARMUP": "2", "CULPRIT_PROFILE_STEPS": "5"})
+    run(sys.executable, options.source / "tools/validate_trace.py", folder / "decode.trace.json.gz")
+    answer = json.loads(run(options.culprit, "--json", folder / "decode.trace.json.gz"))
+    if answer["steps"]["count"] != 5 or answer["steps"]["kind"] != "decode":
+        sys.exit(f"{name}: culprit found other steps: {answer['steps']}")
 
 
 def main():
@@ -36,20 +55,12 @@ def main():
         if missing:
             sys.exit(f"not installed: {missing}; there are {installed}")
 
-        example = here / "example"
-        example.mkdir()
-        for name in ("CMakeLists.txt", "decode_loop.cc"):
-            (example / name).write_text((options.source / "examples/decode_loop" / name).read_text())
-        run(options.cmake, "-S", example, "-B", here / "build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={options.compiler}",
-            f"-DCMAKE_CXX_FLAGS={STRICT}", "-DCMAKE_BUILD_TYPE=Release")
-        run(options.cmake, "--build", here / "build")
-        run(here / "build/decode_loop", "--steps", "8", cwd=here,
-            env={**os.environ, "CULPRIT_PROFILE_DECODE": "1", "CULPRIT_PROFILE_WARMUP": "2", "CULPRIT_PROFILE_STEPS": "5"})
-        run(sys.executable, options.source / "tools/validate_trace.py", here / "decode.trace.json.gz")
-        answer = json.loads(run(options.culprit, "--json", here / "decode.trace.json.gz"))
-        if answer["steps"]["count"] != 5 or answer["steps"]["kind"] != "decode":
-            sys.exit(f"culprit found other steps: {answer['steps']}")
-    print(f"installed: {len(installed)} files; the example was built, run and read")
+        project = (options.source / "examples/decode_loop/CMakeLists.txt").read_text()
+        programs = {"example": (options.source / "examples/decode_loop/decode_loop.cc").read_text(),
+                    "document": CODE.search((options.source / "docs/profile.md").read_text())[1]}
+        for name, program in programs.items():
+            build_and_run(name, project, program, prefix, options, here)
+    print(f"installed: {len(installed)} files; the example and the program of docs/profile.md were built, run and read")
 
 
 if __name__ == "__main__":

@@ -99,6 +99,28 @@ TEST(Loss, AWorkerWithoutSpaceBreaksTheStepThatLaunchedItsWork) {
   EXPECT_EQ(report.lost, 6) << "s1 and its launch, s2, its launch and kernel, the refused kernel";
 }
 
+TEST(Loss, AThreadTooManyEndsTheWindow) {
+  const Folder folder;
+  Options options = options_for(folder, 0, 3);
+  options.buffer_bytes = std::size_t{1100} << 14;
+  Session session(options);
+  {
+    const Step step("s0");
+    for (int t = 1; t < 1024; ++t) std::thread([] { const Op op("o"); }).join();
+    run_kernel("k");
+  }
+  {
+    const Step step("s1");
+    std::thread([] { const Op op("one too many"); }).join();
+    run_kernel("k");
+  }
+  const Report report = session.finish();
+  EXPECT_EQ(report.steps, 1);
+  EXPECT_GT(report.lost, 0);
+  EXPECT_NE(report.summary.find("more than 1024 threads"), std::string::npos) << report.summary;
+  EXPECT_EQ(parse(report.trace).all("cpu_op").size(), 1023U);
+}
+
 TEST(Loss, WorkThatNeverRunsEndsTheTraceInFrontOfItsStep) {
   const Folder folder;
   Session session(options_for(folder, 0, 3));

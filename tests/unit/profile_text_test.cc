@@ -1,6 +1,7 @@
 // The parts beneath: the clock's arithmetic, the JSON text, the logs.
 #include <cmath>
 #include <ctime>
+#include <functional>
 #include <random>
 
 #include "profile/clock.h"
@@ -73,8 +74,8 @@ TEST(JsonText, MicrosHaveThreeDigits) {
                                                  {-1, "-0.001"},
                                                  {-1'234'050, "-1234.050"},
                                                  {7'889'237'999'999'999, "7889237999999.999"}};
-  for (const auto& [ns, text] : cases)
-    EXPECT_EQ(written([&](JsonText& json) { json.micros(ns); }), text);
+  for (const auto& one : cases)
+    EXPECT_EQ(written([&](JsonText& json) { json.micros(one.first); }), one.second);
 }
 
 // Strict, and nothing else changed: what is valid comes back as it was.
