@@ -14,7 +14,7 @@ declare -A reads=(
   [trace]="src/ingest/document.cc src/ingest/event.cc src/ingest/ingest.cc src/ingest/joiner.cc src/ingest/key_predictor.cc
            src/ingest/number.cc src/ingest/rows.cc src/ingest/scan.h src/ingest/stretch.cc src/ingest/text.cc
            src/base/source.cc src/base/inflate.cc"
-  [safetensors]="lab/files/checkpoint.cc lab/files/mapped_file.cc lab/files/safetensors.cc lab/files/safetensors_header.cc
+  [safetensors]="lab/files/mapped_file.cc lab/files/safetensors.cc lab/files/safetensors_header.cc
                  lab/files/layout.cc lab/files/bind.cc lab/files/bind_hf.cc lab/model/config.cc lab/model/config_json.cc
                  lab/model/json.cc"
   [gguf]="lab/files/gguf.cc lab/files/gguf_types.cc lab/files/gguf_config.cc lab/files/layout.cc lab/files/bind.cc
