@@ -16,7 +16,8 @@ inline constexpr std::int64_t kNvfp4Block = 16, kMxfp4Block = 32;
 
 float from_e2m1(std::uint8_t code);  // of the low four bits
 int doubled_e2m1(std::uint8_t code);
-// Nearest, ties to the even code; above 6 it is 6; NaN is 0.
+// Nearest, ties to the even code; above 6 it is 6; NaN is 0. The sign bit is set where value < 0, so
+// -0 gives 0 and what rounds to zero from below gives 8, as in ModelOpt.
 std::uint8_t to_e2m1(float value);
 
 // A matrix [rows, cols] in NVFP4, as a ModelOpt checkpoint holds it. cols is a multiple of 16.
@@ -31,15 +32,18 @@ Nvfp4 quantize_nvfp4(std::span<const float> weights, std::int64_t rows, std::int
 std::vector<float> dequantize(const Nvfp4&);
 
 // One row of activations: `scale` is the layer's input_scale (amax / (6 x 448) when calibrated).
-// With G = 1 / scale: block scale E4M3(G x amax / 6), codes E2M1(x / (that / G)); exact division.
+// With G = 1 / scale: block scale E4M3(G x amax / 6), codes E2M1(x / (that / G)), each operation
+// rounded to float and from left to right; all codes 0 where the block scale is 0. scale > 0.
 void quantize_activations(std::span<const float> row, float scale, std::uint8_t* codes,
                           std::uint8_t* scales);
 
 struct Mxfp4 {
   std::int64_t rows = 0, cols = 0;
   std::vector<std::uint8_t> codes;   // [rows, cols / 2]
-  std::vector<std::uint8_t> scales;  // UE8M0 [rows, cols / 32]; exponent floor(log2 amax) - 2
+  std::vector<std::uint8_t> scales;  // UE8M0 [rows, cols / 32]
 };
+// UE8M0 of a block's scale: 2^(floor(log2 amax) - 2), so that amax / scale lies in [4, 8).
+std::uint8_t mxfp4_scale(float amax);
 Mxfp4 quantize_mxfp4(std::span<const float> weights, std::int64_t rows, std::int64_t cols);
 std::vector<float> dequantize(const Mxfp4&);
 

@@ -19,7 +19,7 @@ std::uint8_t to_e5m2(float value, Overflow overflow = Overflow::kSaturate);
 // All codes at once, for table lookups.
 const std::array<float, 256>& e4m3_values();
 
-// UE8M0, the scale of MXFP4: 2^(code - 127); 0xff is NaN. Encoding takes floor(log2), as OCP does.
+// UE8M0, the scale of MXFP4: 2^(code - 127); 0xff is NaN.
 float from_e8m0(std::uint8_t code);
 
 }  // namespace culprit::lab
