@@ -15,11 +15,11 @@ namespace {
 constexpr double kTolerance = 4e-6, kQ4Tolerance = 2e-5;
 
 // The sum of the magnitudes of a product's terms: what its rounding is measured against.
-double magnitude(const Matrix& m, const std::vector<float>& row, const Batch& x, std::int64_t t) {
+float magnitude(const Matrix& m, const std::vector<float>& row, const Batch& x, std::int64_t t) {
   double total = 0;
   for (std::int64_t i = 0; i < m.cols; ++i)
-    total += std::fabs(double{row.data()[i]} * x.number(t, i));
-  return total;
+    total += std::fabs(static_cast<double>(row.data()[i]) * x.number(t, i));
+  return static_cast<float>(total);
 }
 
 constexpr std::int64_t kTokens = 6, kSpare = 7;
@@ -59,7 +59,7 @@ void check_products(const Kernels& fast, const DrawnMatrix& w, const Batch& in_o
     if (r < m.rows) dequantize_row(m, r, row.data());
     for (std::int64_t t = 0; t < kTokens; ++t) {
       const auto i = static_cast<std::size_t>(t * stride + r);
-      worst.see(got[i], want[i], r < m.rows ? magnitude(m, row, x, t) : 0);
+      worst.see(got[i], want[i], r < m.rows ? magnitude(m, row, x, t) : 0.0F);
     }
   }
   for (std::int64_t t = 0; t < kTokens; ++t) {  // by itself, row by row: the same bits
