@@ -52,8 +52,8 @@ double Batch::number(std::int64_t t, std::int64_t i) const {
     case Activations::kNvfp4: {
       const Nvfp4Layout at(cols);
       const auto* const plane = part<std::int8_t>(row, i % 2 == 0 ? 0 : at.odd());
-      const double doubled = plane[i / 2];
-      return 0.5 * doubled * wide(part<float>(row, at.scales())[i / 8]) * wide(input_scale);
+      const std::int8_t* const doubled = plane + i / 2;
+      return 0.5 * *doubled * wide(part<float>(row, at.scales())[i / 8]) * wide(input_scale);
     }
     case Activations::kInt8By32:
     case Activations::kInt8By256:

@@ -8,11 +8,12 @@
 namespace culprit::lab {
 namespace {
 
-// Rounding to 24 bits in chains of at most cols / 32 additions, plus the products of scales: well
-// below 2^-24 x 64 for the columns tried. BF16 and E4M3 on AVX-512 go through VDPBF16PS, which adds
-// its two products one after the other and takes subnormals for zero: the same bound holds. Q4_K is
-// a difference of two sums, each larger than what the magnitudes of its values show.
-constexpr double kTolerance = 4e-6, kQ4Tolerance = 2e-5;
+// A lane adds up at most cols / 32 products, each addition off by 2^-24 of the sum so far at most and
+// as often up as down, then come a few scales: 16 x 2^-24 for the columns tried. BF16 and E4M3 on
+// AVX-512 go through VDPBF16PS, which adds its two products one after the other and takes subnormals
+// for zero: the same bound holds. Q4_K takes one sum from another, both larger than what the
+// magnitudes of its values show.
+constexpr double kTolerance = 1e-6, kQ4Tolerance = 2e-6;
 
 // The sum of the magnitudes of a product's terms: what its rounding is measured against.
 float magnitude(const Matrix& m, const std::vector<float>& row, const Batch& x, std::int64_t t) {
