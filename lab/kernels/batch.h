@@ -1,6 +1,6 @@
 // The input of linear layers, made ready once for the weights that it will meet. One token's bytes
 // lie together in `prepared_bytes`, a multiple of 64; the layout is the same on every instruction
-// set. Every part is padded with zeros to a multiple of 64 values, so that kernels may read whole vectors.
+// set. Every part is padded with zeros (prepared.h), so that kernels may read whole vectors.
 #pragma once
 
 #include <cstddef>

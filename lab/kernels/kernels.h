@@ -73,7 +73,8 @@ struct Kernels {
   // ---- the KV pool -----------------------------------------------------------------------------
   // n numbers in one piece, by stores that pass the caches: for pools that no cache holds.
   void (*cast_pool)(const std::uint8_t* e4m3, std::int64_t n, Bf16* out);
-  // Positions [begin, end) of E4M3 rows to out + (i - begin) x width, BF16, through the caches.
+  // Positions [begin, end) to out + (i - begin) x width, BF16, through the caches; rows' own
+  // scales are not applied.
   void (*gather_cast)(const KvRows& rows, std::int64_t width, std::int64_t begin, std::int64_t end,
                       Bf16* out);
   // Attention of one token over positions [begin, end), whatever form the rows have: a row is
@@ -89,6 +90,11 @@ struct Kernels {
   // DSA: scores[i - begin] = sum over h of head_weight[h] x max(0, scale x q_h . key_i).
   void (*index_scores)(const Query& query, const float* head_weight, const KvRows& keys,
                        std::int64_t begin, std::int64_t end, float* scores);
+
+  // ---- memory alone, to measure what the machine can move: at 64, n a multiple of 256 ------------
+  std::uint64_t (*read_memory)(const std::byte* p, std::int64_t n);
+  void (*write_memory)(std::byte* p, std::int64_t n);                         // past the caches
+  void (*copy_memory)(const std::byte* from, std::int64_t n, std::byte* to);  // likewise
 };
 
 const Kernels& kernels(Isa isa);  // one that this machine has; else kPortable
