@@ -27,9 +27,9 @@ struct EngineOptions {
 };
 
 struct Request {
-  std::vector<std::int32_t> prompt;
+  std::vector<std::int32_t> prompt = {};
   std::int64_t new_tokens = 16;
-  Sampling sampling;
+  Sampling sampling = {};
   bool stops_at_eos = false;
   std::int64_t context =
       0;  // rows of a made-up context in front of the prompt: drawn, not computed

@@ -21,6 +21,7 @@ Result<Pool> Pool::make(const PoolShape& shape, std::int64_t leases, std::int64_
   }
   Pool pool;
   pool.shape_ = shape;
+  pool.drawn_.resize(static_cast<std::size_t>(std::max(shape.width, shape.index_dim)));
   pool.longest_ = (longest + shape.page - 1) / shape.page * shape.page;
   std::int32_t* tables = nullptr;
   const auto carve = [&](Carver carver) {
@@ -82,21 +83,18 @@ void Pool::store_index_key(const Kernels& kernels, std::int64_t layer, std::int3
 void Pool::draw(const Kernels& kernels, std::span<const std::int32_t> slots, std::uint64_t seed) {
   constexpr float kRange = 1.7320508F;  // uniform in +-sqrt(3): unit variance
   std::uint64_t state = seed * 2 + 1;
-  const auto fill = [&](std::vector<float>& row) {
-    for (float& value : row) {
+  const auto draw = [&](std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
       state = state * 6364136223846793005U + 1442695040888963407U;
-      value = kRange * (static_cast<float>(state >> 40) * 0x1p-23F - 1);
+      drawn_[static_cast<std::size_t>(i)] =
+          kRange * (static_cast<float>(state >> 40) * 0x1p-23F - 1);
     }
+    return drawn_.data();
   };
-  std::vector<float> row(static_cast<std::size_t>(shape_.width)),
-      key(static_cast<std::size_t>(shape_.index_dim));
   for (std::int64_t layer = 0; layer < shape_.layers; ++layer)
     for (const std::int32_t slot : slots) {
-      fill(row);
-      store(kernels, layer, slot, row.data());
-      if (key.empty()) continue;
-      fill(key);
-      store_index_key(kernels, layer, slot, key.data());
+      store(kernels, layer, slot, draw(shape_.width));
+      if (shape_.index_dim > 0) store_index_key(kernels, layer, slot, draw(shape_.index_dim));
     }
 }
 

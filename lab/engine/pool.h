@@ -66,6 +66,7 @@ class Pool {
   Arena arena_;
   std::byte* rows_ = nullptr;
   std::byte* index_rows_ = nullptr;
+  std::vector<float> drawn_;              // a row that draw() makes up
   std::vector<std::int32_t> free_pages_;  // the next one last
   std::vector<std::int32_t*> free_tables_;
 };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "lab/number/bf16.h"
 #include "lab/number/fp4.h"
 #include "lab/number/fp8.h"
 #include "lab/oracle/maths.h"
@@ -116,9 +117,12 @@ Vector Oracle::moe(const LayerWeights& layer, const Vector& x) {
 }
 
 Vector Oracle::stored(Vector row) const {
-  if (pool_ == Pool::kE4m3)
-    for (double& value : row)
-      value = static_cast<double>(from_e4m3(to_e4m3(static_cast<float>(value))));
+  if (pool_ == Pool::kExact) return row;
+  for (double& value : row) {
+    const auto wide = static_cast<float>(value);
+    value = static_cast<double>(pool_ == Pool::kE4m3 ? from_e4m3(to_e4m3(wide))
+                                                     : from_bf16(to_bf16(wide)));
+  }
   return row;
 }
 

@@ -2,7 +2,7 @@
 // engine is held against. MLA is not absorbed (kv_b expands every cached row again), attention is a
 // softmax over all cached rows, experts run one by one, one token at a time.
 // Rounding happens only where a format makes it part of the model: NVFP4 activations (input_scale),
-// rows of an FP8 pool, and the indexer's keys, which are E4M3 with one scale per row in any pool.
+// rows of a pool, and the indexer's keys, which are E4M3 with one scale per row in any pool.
 // Cost per token: every weight, plus the cached rows times kv_b. For small models.
 // Formulas: modular_glm_moe_dsa.py of transformers; SGLang deepseek_v2.py and topk.py.
 #pragma once
@@ -26,7 +26,7 @@ class Oracle {
     std::vector<Layer> layers;
     std::int64_t length = 0;
   };
-  enum class Pool : std::uint8_t { kExact, kE4m3 };
+  enum class Pool : std::uint8_t { kExact, kBf16, kE4m3 };
 
   // The weights must outlive it. Keeps each matrix as doubles.
   explicit Oracle(const Weights& weights, Pool pool = Pool::kExact)

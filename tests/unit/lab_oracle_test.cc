@@ -112,8 +112,8 @@ TEST(Oracle, BlindQueriesOfGqaGetTheMeanOfTheirGroup) {
   Vector logits, mean(at(w.v.rows), 0.0);
   for (const std::int32_t token : {5, 6}) {
     logits = oracle.next(sequence, token);
-    const Vector x = normed(embedding(*tiny, token), tiny->layers[0].attention_norm,
-                            tiny->config.rms_eps);
+    const Vector x =
+        normed(embedding(*tiny, token), tiny->layers[0].attention_norm, tiny->config.rms_eps);
     const Vector values = times(w.v, x);
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += values[i] / 2;
   }
@@ -145,13 +145,15 @@ TEST(Oracle, SplitKvBIsTheSame) {
   }
   Oracle one(*whole), other(*parts);
   auto a = one.begin(), b = other.begin();
-  for (const std::int32_t token : {1, 2, 3, 4}) expect_near(one.next(a, token), other.next(b, token), 1e-12);
+  for (const std::int32_t token : {1, 2, 3, 4})
+    expect_near(one.next(a, token), other.next(b, token), 1e-12);
 }
 
 // Scores depend on how far apart two tokens are, not on where they stand.
 TEST(Oracle, RopeKnowsDistancesOnly) {
   ModelConfig config = tiny_gqa();
-  const Vector q{0.3, -1.2, 0.7, 2.0, 0.1, 0.4, -0.6, 1.1}, k{1.0, 0.2, -0.9, 0.5, 0.8, -1.5, 0.3, 0.6};
+  const Vector q{0.3, -1.2, 0.7, 2.0, 0.1, 0.4, -0.6, 1.1},
+      k{1.0, 0.2, -0.9, 0.5, 0.8, -1.5, 0.3, 0.6};
   for (const RopeStyle style : {RopeStyle::kInterleaved, RopeStyle::kHalfSplit})
     for (const bool stretched : {false, true}) {
       config.yarn.reset();
@@ -183,23 +185,37 @@ TEST(Oracle, RopeTurnsPairs) {
 TEST(Oracle, YarnStretchesSlowPairsOnly) {
   ModelConfig config;
   config.rope_theta = 10000;
-  config.yarn = Yarn{.factor = 40, .original_positions = 4096, .beta_fast = 32, .beta_slow = 1,
-                     .mscale = 1, .mscale_all_dim = 1};
+  config.yarn = Yarn{.factor = 40,
+                     .original_positions = 4096,
+                     .beta_fast = 32,
+                     .beta_slow = 1,
+                     .mscale = 1,
+                     .mscale_all_dim = 1};
   Vector x(64, 0.0);
   for (std::size_t pair = 0; pair < 32; ++pair) x[2 * pair] = 1;
   maths::rope(x.data(), 64, 1, RopeStyle::kInterleaved, config);
   const auto angle = [&](std::size_t pair) { return std::atan2(x[2 * pair + 1], x[2 * pair]); };
-  const auto plain = [](std::size_t pair) { return std::pow(10000.0, -static_cast<double>(pair) / 32); };
+  const auto plain = [](std::size_t pair) {
+    return std::pow(10000.0, -static_cast<double>(pair) / 32);
+  };
   for (const std::size_t pair : {0U, 5U, 10U}) EXPECT_NEAR(angle(pair), plain(pair), 1e-12) << pair;
-  for (const std::size_t pair : {23U, 28U, 31U}) EXPECT_NEAR(angle(pair), plain(pair) / 40, 1e-12) << pair;
+  for (const std::size_t pair : {23U, 28U, 31U})
+    EXPECT_NEAR(angle(pair), plain(pair) / 40, 1e-12) << pair;
   EXPECT_LT(angle(16), plain(16));
   EXPECT_GT(angle(16), plain(16) / 40);
 }
 
 // Biased choice, unbiased weights; a group counts by its best two.
 TEST(Oracle, RoutesByHand) {
-  const Router router{.experts = 6, .per_token = 2, .shared = 0, .groups = 3, .groups_kept = 1,
-                      .scoring = Scoring::kSigmoid, .biased = true, .normalized = true, .scale = 2};
+  const Router router{.experts = 6,
+                      .per_token = 2,
+                      .shared = 0,
+                      .groups = 3,
+                      .groups_kept = 1,
+                      .scoring = Scoring::kSigmoid,
+                      .biased = true,
+                      .normalized = true,
+                      .scale = 2};
   // sigmoid: 0.5, 0.881, 0.731, 0.731, 0.269, 0.953; the last group has 0.269 + 0.953 = 1.222, the
   // first 1.381, the second 1.462 + 0.1.
   const Vector logits{0, 2, 1, 1, -1, 3};
@@ -246,7 +262,8 @@ TEST(Oracle, EqualExpertsMakeRoutingVoid) {
   dense.experts.clear();
   Oracle one(*tiny), two(*other);
   auto a = one.begin(), b = two.begin();
-  for (const std::int32_t token : {9, 8, 7}) expect_near(one.next(a, token), two.next(b, token), 1e-6);
+  for (const std::int32_t token : {9, 8, 7})
+    expect_near(one.next(a, token), two.next(b, token), 1e-6);
 }
 
 // An indexer that keeps all positions is none; one that keeps the own position only sees that.
@@ -275,7 +292,8 @@ TEST(Oracle, IndexerPicksPositions) {
   for (const std::int64_t token : {1, 2, 3, 4}) {
     const Vector one = logits_of(*tiny, 4, times(tiny->layers[0].mla.o, mla_values(*tiny, token)));
     double worst = 0;
-    for (std::size_t i = 0; i < one.size(); ++i) worst = std::max(worst, std::abs(one[i] - picked[i]));
+    for (std::size_t i = 0; i < one.size(); ++i)
+      worst = std::max(worst, std::abs(one[i] - picked[i]));
     same += worst < 1e-12 ? 1 : 0;
   }
   EXPECT_EQ(same, 1);

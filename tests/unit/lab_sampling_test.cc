@@ -43,7 +43,7 @@ std::map<std::int32_t, double> expected(const Sampling& sampling) {
 
 TEST(Sampling, FollowsItsDistribution) {
   for (const Sampling& sampling :
-       {Sampling{.temperature = 1, .seed = 1}, Sampling{.temperature = 0.5, .seed = 2},
+       {Sampling{.temperature = 1, .seed = 1}, Sampling{.temperature = 0.8, .seed = 2},
         Sampling{.temperature = 1, .top_k = 3, .seed = 3},
         Sampling{.temperature = 2, .top_p = 0.8, .seed = 4},
         Sampling{.temperature = 1.5, .top_k = 4, .top_p = 0.7, .seed = 5}}) {
@@ -79,7 +79,7 @@ TEST(Sampling, TopPKeepsAsManyAsItTakes) {
   const std::vector<float> flat(5000, 0.0F);
   Sampler sampler(5000);
   std::int32_t highest = 0;
-  for (int i = 0; i < 4000; ++i)
+  for (int i = 0; i < 800; ++i)
     highest = std::max(highest, sampler(flat, {.temperature = 1, .top_p = 0.5, .seed = 8}, i));
   EXPECT_LT(highest, 2500);
   EXPECT_GT(highest, 2400);

@@ -25,8 +25,15 @@ inline ModelConfig tiny_mla() {
   c.intermediate = 40;
   c.moe_intermediate = 24;
   c.dense_layers = 1;
-  c.router = {.experts = 8, .per_token = 3, .shared = 1, .groups = 4, .groups_kept = 2,
-              .scoring = Scoring::kSigmoid, .biased = true, .normalized = true, .scale = 1.5};
+  c.router = {.experts = 8,
+              .per_token = 3,
+              .shared = 1,
+              .groups = 4,
+              .groups_kept = 2,
+              .scoring = Scoring::kSigmoid,
+              .biased = true,
+              .normalized = true,
+              .scale = 1.5};
   c.rope = RopeStyle::kInterleaved;
   return c;
 }
@@ -45,8 +52,15 @@ inline ModelConfig tiny_gqa() {
   c.moe_intermediate = 24;
   c.dense_layers = 1;
   c.qk_norm = true;
-  c.router = {.experts = 6, .per_token = 2, .shared = 0, .groups = 1, .groups_kept = 1,
-              .scoring = Scoring::kSoftmax, .biased = false, .normalized = true, .scale = 1};
+  c.router = {.experts = 6,
+              .per_token = 2,
+              .shared = 0,
+              .groups = 1,
+              .groups_kept = 1,
+              .scoring = Scoring::kSoftmax,
+              .biased = false,
+              .normalized = true,
+              .scale = 1};
   return c;
 }
 
@@ -130,7 +144,8 @@ class TinyWeights {
     }
     if (c.is_moe(index)) {
       layer.router = matrix(c.router.experts, c.hidden);
-      for (std::int64_t i = 0; i < c.router.experts; ++i) layer.experts.push_back(mlp(c.moe_intermediate));
+      for (std::int64_t i = 0; i < c.router.experts; ++i)
+        layer.experts.push_back(mlp(c.moe_intermediate));
       if (c.router.shared > 0) layer.shared = mlp(c.moe_intermediate * c.router.shared);
       if (c.router.biased) layer.bias = norm(c.router.experts);
     } else {
