@@ -121,7 +121,8 @@ void quantize_one(std::span<const float> values, BlockQ6_K& block) {
   for (std::size_t sub = 0; sub < kQ6Subs; ++sub)
     block.scales[sub] = static_cast<std::int8_t>(whole(steps[sub], d, -127, 127));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const float step = d * static_cast<float>(block.scales[i / kQ6Sub]);
+    const std::size_t sub = i / kQ6Sub;
+    const float step = d * static_cast<float>(block.scales[sub]);
     const int code = whole(values[i], step, -32, 31) + 32;
     const Q6Place at = q6_place(i);
     block.ql[at.low] = static_cast<std::uint8_t>(block.ql[at.low] | (code & 15) << at.low_shift);
@@ -189,8 +190,9 @@ void dequantize_one(const BlockQ6_K& block, std::span<float> values) {
     const Q6Place at = q6_place(i);
     const int low = block.ql[at.low] >> at.low_shift & 15;
     const int high = block.qh[at.high] >> at.high_shift & 3;
-    values[i] = d * static_cast<float>(block.scales[i / kQ6Sub]) *
-                static_cast<float>((low | high << 4) - 32);
+    const std::size_t sub = i / kQ6Sub;
+    values[i] =
+        d * static_cast<float>(block.scales[sub]) * static_cast<float>((low | high << 4) - 32);
   }
 }
 

@@ -50,6 +50,11 @@ std::uint8_t to_e2m1(float value) {
   return static_cast<std::uint8_t>(code | (value < 0 ? 8 : 0));
 }
 
+std::uint8_t nvfp4_scale(float block_amax, float scale_2) {
+  const float exact = block_amax == 0 ? 1 : block_amax / (kLargestE2m1 * scale_2);
+  return to_e4m3(std::clamp(exact, 0x1p-9F, kLargestE4m3));
+}
+
 Nvfp4 quantize_nvfp4(std::span<const float> weights, std::int64_t rows, std::int64_t cols) {
   constexpr auto kBlock = static_cast<std::size_t>(kNvfp4Block);
   const std::size_t n = elements(rows, cols);
@@ -58,8 +63,7 @@ Nvfp4 quantize_nvfp4(std::span<const float> weights, std::int64_t rows, std::int
   for (std::size_t block = 0; block < result.scales.size(); ++block) {
     const auto values = weights.subspan(block * kBlock, kBlock);
     const float amax = largest_magnitude(values);
-    const float exact = amax == 0 ? 1 : amax / (kLargestE2m1 * result.scale_2);
-    result.scales[block] = to_e4m3(std::clamp(exact, 0x1p-9F, kLargestE4m3));
+    result.scales[block] = nvfp4_scale(amax, result.scale_2);
     if (amax == 0) continue;  // its codes are 0; where the whole tensor is, so is scale_2
     pack(values, from_e4m3(result.scales[block]) * result.scale_2,
          &result.codes[block * kBlock / 2]);

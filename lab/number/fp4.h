@@ -28,6 +28,7 @@ struct Nvfp4 {
   float scale_2 = 0;                 // of the tensor: amax / (6 x 448)
 };
 // Weights: a block's scale is its amax / (6 x scale_2) within [2^-9, 448]; 1 where the block is zero.
+std::uint8_t nvfp4_scale(float block_amax, float scale_2);  // as an E4M3 code
 Nvfp4 quantize_nvfp4(std::span<const float> weights, std::int64_t rows, std::int64_t cols);
 std::vector<float> dequantize(const Nvfp4&);
 

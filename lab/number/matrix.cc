@@ -23,7 +23,7 @@ constexpr std::array<Layout, 10> kLayouts{
      {"f16", 1, 2},
      {"bf16", 1, 2},
      {"e4m3", 1, 1},
-     {"nvfp4", 2, 1},
+     {"nvfp4", kNvfp4Block, kNvfp4Block / 2},
      {"q8_0", BlockQ8_0::kValues, sizeof(BlockQ8_0)},
      {"q4_k", BlockQ4_K::kValues, sizeof(BlockQ4_K)},
      {"q6_k", BlockQ6_K::kValues, sizeof(BlockQ6_K)},
@@ -105,6 +105,8 @@ void decode_row(const Matrix& m, std::int64_t row, std::span<float> values) {
 }  // namespace
 
 std::string_view format_name(Format format) { return layout_of(format).name; }
+
+std::int64_t block_values(Format format) { return layout_of(format).block_values; }
 
 std::int64_t Matrix::row_bytes() const {
   return cols / layout_of(format).block_values * layout_of(format).block_bytes;

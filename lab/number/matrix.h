@@ -22,6 +22,8 @@ enum class Format : std::uint8_t {
   kGgmlNvfp4,
 };
 std::string_view format_name(Format format);  // "bf16", "nvfp4", "q8_0"
+// The least number of columns, of which a row holds a multiple: 16 for kNvfp4, 256 for kQ4_K.
+std::int64_t block_values(Format format);
 
 struct Matrix {
   Format format = Format::kF32;
