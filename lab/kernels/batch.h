@@ -33,6 +33,7 @@ struct Batch {
   const std::byte* token(std::int64_t t) const {
     return data + (rows != nullptr ? rows[t] : t) * prepared_bytes(kind, cols);
   }
+  double number(std::int64_t t, std::int64_t i) const;  // what value i of token t stands for
 };
 
 }  // namespace culprit::lab

@@ -73,28 +73,6 @@ void prepare(Activations kind, const float* x, std::int64_t cols, float input_sc
   }
 }
 
-// Activation i of a prepared token, as the number that it stands for.
-double activation(const Batch& x, std::int64_t t, std::int64_t i) {
-  const std::byte* const token = x.token(t);
-  switch (x.kind) {
-    case Activations::kFloat:
-      return part<float>(token)[i];
-    case Activations::kBf16:
-      return from_bf16(part<Bf16>(token)[i]);
-    case Activations::kNvfp4: {
-      const Nvfp4Layout at(x.cols);
-      const auto* const plane = part<std::int8_t>(token, i % 2 == 0 ? 0 : at.odd());
-      const double scale = part<float>(token, at.scales())[i / 8];
-      return 0.5 * plane[i / 2] * scale * wide(x.input_scale);
-    }
-    case Activations::kInt8By32:
-    case Activations::kInt8By256:
-      break;
-  }
-  const Int8Layout at(x.cols, x.kind == Activations::kInt8By32 ? 32 : 256);
-  return wide(part<float>(token, at.scales())[i / at.block]) * part<std::int8_t>(token)[i];
-}
-
 // ---- linear layers ---------------------------------------------------------------------------------
 void linear(const Matrix& weights, const Batch& x, std::int64_t begin, std::int64_t end, float* y,
             std::int64_t y_stride) {
@@ -103,8 +81,7 @@ void linear(const Matrix& weights, const Batch& x, std::int64_t begin, std::int6
     dequantize_row(weights, r, row.data());
     for (std::int64_t t = 0; t < x.tokens; ++t) {
       double total = 0;
-      for (std::int64_t i = 0; i < weights.cols; ++i)
-        total += wide(row.data()[i]) * activation(x, t, i);
+      for (std::int64_t i = 0; i < weights.cols; ++i) total += wide(row.data()[i]) * x.number(t, i);
       y[t * y_stride + r] = single(total);
     }
   }

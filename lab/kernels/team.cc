@@ -1,0 +1,86 @@
+#include "lab/kernels/team.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+
+namespace culprit::lab {
+namespace {
+
+void pin_to(int index) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;  // unpinned is still right
+  int left = index % std::max(1, CPU_COUNT(&allowed));
+  for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || left-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    return;
+  }
+}
+
+}  // namespace
+
+int usable_cpus() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  return std::max(1, CPU_COUNT(&allowed));
+}
+
+Team::Team(int threads) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this, i] { serve(i); });
+}
+
+Team::~Team() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Team::serve(int index) {
+  pin_to(index);
+  std::uint64_t seen = 0;
+  while (true) {
+    int all = 0;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return ends_ || pass_ != seen; });
+      if (ends_) return;
+      seen = pass_;
+      all = threads();
+    }
+    if (ready_.fetch_add(1) + 1 == all) {
+      start_ = Clock::now();
+      ready_.fetch_add(1);  // one more than there are threads: go
+    }
+    while (ready_.load() <= all) std::this_thread::yield();
+    for (std::int64_t begin = next_.fetch_add(chunk_); begin < n_; begin = next_.fetch_add(chunk_))
+      (*work_)(begin, std::min(begin + chunk_, n_));
+    const std::lock_guard lock(mutex_);
+    if (++done_ < all) continue;
+    end_ = Clock::now();
+    finished_.notify_one();
+  }
+}
+
+double Team::run(std::int64_t n, std::int64_t chunk, const Work& work) {
+  std::unique_lock lock(mutex_);
+  n_ = n;
+  chunk_ = chunk;
+  work_ = &work;
+  next_ = 0;
+  ready_ = 0;
+  done_ = 0;
+  ++pass_;
+  wake_.notify_all();
+  finished_.wait(lock, [&] { return done_ == threads(); });
+  return std::chrono::duration<double>(end_ - start_).count();
+}
+
+}  // namespace culprit::lab
