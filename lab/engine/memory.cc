@@ -1,7 +1,6 @@
 #include "lab/engine/memory.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,18 +19,10 @@ std::int64_t machine_bytes() {
 
 }  // namespace
 
-void Arena::Unmap::operator()(std::byte* block) const {
-  munmap(block, static_cast<std::size_t>(bytes));
-}
-
 Result<Arena> Arena::make(std::int64_t bytes, const std::string& what) {
   const std::int64_t most = machine_bytes();
   // An allocation that succeeds now and is killed when it is touched would tell nobody anything.
-  void* block = MAP_FAILED;
-  if (bytes >= 0 && (most == 0 || bytes < most))
-    block = mmap(nullptr, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)),
-                 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (block == MAP_FAILED) {
+  if (bytes < 0 || (most > 0 && bytes > most)) {
     return Error{.code = Error::Code::kUnusable,
                  .what = fmt::format("{} takes {}, this machine has {}", what, text::bytes(bytes),
                                      text::bytes(most)),
@@ -39,12 +30,9 @@ Result<Arena> Arena::make(std::int64_t bytes, const std::string& what) {
                  .hint = "a smaller pool, batch, context or slice of the model takes less",
                  .note_code = {}};
   }
-#if defined(MADV_HUGEPAGE)
-  madvise(block, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
-#endif
-  std::memset(block, 0, static_cast<std::size_t>(bytes));
   Arena arena;
-  arena.block_ = {static_cast<std::byte*>(block), Unmap{std::max<std::int64_t>(bytes, 1)}};
+  TRY(arena.pages_, Pages::reserve(std::max<std::int64_t>(bytes, 1)));
+  std::memset(arena.data(), 0, static_cast<std::size_t>(bytes));
   return arena;
 }
 

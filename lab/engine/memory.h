@@ -5,27 +5,23 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "lab/kernels/pages.h"
 
 namespace culprit::lab {
 
 class Arena {
  public:
-  Arena() = default;
   // `what` names it in the error: more than the machine has, or none to be had.
   static Result<Arena> make(std::int64_t bytes, const std::string& what);
-  std::byte* data() const { return block_.get(); }
-  std::int64_t bytes() const { return block_.get_deleter().bytes; }
+  std::byte* data() const { return pages_ ? pages_->data() : nullptr; }
+  std::int64_t bytes() const { return pages_ ? pages_->bytes() : 0; }
 
  private:
-  struct Unmap {
-    std::int64_t bytes;
-    void operator()(std::byte* block) const;
-  };
-  std::unique_ptr<std::byte, Unmap> block_;
+  std::optional<Pages> pages_;
 };
 
 class Carver {
