@@ -58,11 +58,12 @@ inline void ask_for_rows(const KvRows& rows, std::int64_t width, std::int64_t be
 inline void products(const float* const (&q)[kHeads], const Bf16* const (&rows)[kRows],
                      std::int64_t width, float (&out)[kRows][kHeads]) {
   F acc[kRows][kHeads];
-  for (auto& row : acc)
-    for (F& a : row) a = zero();
+  CULPRIT_UNROLL
+  for (std::int64_t h = 0; h < kHeads; ++h) acc[0][h] = acc[1][h] = zero();
   const std::int64_t whole = whole_vectors(width), left = width - whole;
   for (std::int64_t i = 0; i < whole; i += W) {
     const F k0 = load(rows[0] + i), k1 = load(rows[1] + i);
+    CULPRIT_UNROLL
     for (std::int64_t h = 0; h < kHeads; ++h) {
       const F x = load(q[h] + i);
       acc[0][h] = fma(x, k0, acc[0][h]);
@@ -71,12 +72,14 @@ inline void products(const float* const (&q)[kHeads], const Bf16* const (&rows)[
   }
   if (left > 0) {
     const F k0 = load_some(rows[0] + whole, left), k1 = load_some(rows[1] + whole, left);
+    CULPRIT_UNROLL
     for (std::int64_t h = 0; h < kHeads; ++h) {
       const F x = load_some(q[h] + whole, left);
       acc[0][h] = fma(x, k0, acc[0][h]);
       acc[1][h] = fma(x, k1, acc[1][h]);
     }
   }
+  CULPRIT_UNROLL
   for (std::int64_t r = 0; r < kRows; ++r) sum4(acc[r][0], acc[r][1], acc[r][2], acc[r][3], out[r]);
 }
 
@@ -105,6 +108,7 @@ inline void add_columns(const Tile& tile, const float* const (&weights)[kHeads],
                         std::int64_t count, float* const (&out)[kHeads]) {
   F acc[kHeads][2];
   const std::int64_t first = kWhole ? W : least(W, count), second = kWhole ? W : count - first;
+  CULPRIT_UNROLL
   for (std::int64_t h = 0; h < kHeads; ++h) {
     acc[h][0] = kWhole ? load(out[h] + at) : load_some(out[h] + at, first);
     acc[h][1] = kWhole ? load(out[h] + at + W) : load_some(out[h] + at + first, second);
@@ -113,12 +117,14 @@ inline void add_columns(const Tile& tile, const float* const (&weights)[kHeads],
     const Bf16* const row = tile.rows[r] + at;
     const F a = kWhole ? load(row) : load_some(row, first);
     const F b = kWhole ? load(row + W) : load_some(row + first, second);
+    CULPRIT_UNROLL
     for (std::int64_t h = 0; h < kHeads; ++h) {
       const F weight = set1(weights[h][r]);
       acc[h][0] = fma(weight, a, acc[h][0]);
       acc[h][1] = fma(weight, b, acc[h][1]);
     }
   }
+  CULPRIT_UNROLL
   for (std::int64_t h = 0; h < kHeads; ++h) {
     store_some(out[h] + at, acc[h][0], first);
     store_some(out[h] + at + first, acc[h][1], second);

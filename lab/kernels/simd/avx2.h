@@ -50,6 +50,9 @@ inline F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
 inline F max(F a, F b) { return _mm256_max_ps(a, b); }
 inline F min(F a, F b) { return _mm256_min_ps(a, b); }
 inline F abs(F a) { return _mm256_andnot_ps(set1(-0.0F), a); }
+inline F power_of(F a) {
+  return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(0x7f800000)));
+}
 inline F round_even(F a) {
   return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
@@ -92,17 +95,17 @@ inline Pairs pairs_of_bf16(__m256i bits) {
   return {_mm256_castsi256_ps(_mm256_slli_epi32(bits, 16)),
           _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32(INT32_C(-65536))))};
 }
-inline Pairs pairs_of_e4m3(__m128i codes) {
-  const __m128i even = halves_of_e4m3(_mm_and_si128(codes, _mm_set1_epi16(0xff)));
-  return {_mm256_cvtph_ps(even), _mm256_cvtph_ps(halves_of_e4m3(_mm_srli_epi16(codes, 8)))};
-}
 inline void pairs2(const Bf16* p, Pairs& a, Pairs& b) {
   a = pairs_of_bf16(load32(p));
   b = pairs_of_bf16(load32(p + 16));
 }
 inline void pairs2(const std::uint8_t* e4m3, Pairs& a, Pairs& b) {
-  a = pairs_of_e4m3(load16(e4m3));
-  b = pairs_of_e4m3(load16(e4m3 + 16));
+  const __m256i codes = load32(e4m3);
+  const __m256i even = halves_of_e4m3(_mm256_and_si256(codes, _mm256_set1_epi16(0xff)));
+  const __m256i odd = halves_of_e4m3(_mm256_srli_epi16(codes, 8));
+  a = {_mm256_cvtph_ps(_mm256_castsi256_si128(even)), _mm256_cvtph_ps(_mm256_castsi256_si128(odd))};
+  b = {_mm256_cvtph_ps(_mm256_extracti128_si256(even, 1)),
+       _mm256_cvtph_ps(_mm256_extracti128_si256(odd, 1))};
 }
 inline F dot(F acc, Pairs w, Pairs x) { return fma(w.odd, x.odd, fma(w.even, x.even, acc)); }
 
@@ -134,10 +137,15 @@ inline F scales_by_two(const std::uint8_t* e4m3) {
 }
 
 // ---- memory ---------------------------------------------------------------------------------------
-// 16 codes to BF16, exactly: the float of a half is its BF16 number in the upper 16 bits.
-inline __m256i bf16_of_e4m3(const std::uint8_t* p) {
-  const __m256i low = _mm256_srli_epi32(_mm256_castps_si256(load(p)), 16);
-  const __m256i high = _mm256_srli_epi32(_mm256_castps_si256(load(p + 8)), 16);
+// Eight halves of E4M3 as BF16 numbers, each in the low 16 bits of its lane.
+inline __m256i bf16_of_halves(__m128i halves) {
+  const __m256 value = _mm256_mul_ps(_mm256_cvtph_ps(halves), set1(kHalfUnit));
+  return _mm256_srli_epi32(_mm256_castps_si256(value), 16);
+}
+inline __m256i bf16_of_e4m3(const std::uint8_t* p) {  // 16 codes, exactly
+  const __m256i halves = halves_of_e4m3(_mm256_cvtepu8_epi16(load16(p)));
+  const __m256i low = bf16_of_halves(_mm256_castsi256_si128(halves));
+  const __m256i high = bf16_of_halves(_mm256_extracti128_si256(halves, 1));
   return _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8);
 }
 inline void to_bf16_64(const std::uint8_t* e4m3, Bf16* out) {

@@ -57,6 +57,9 @@ inline F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
 inline F max(F a, F b) { return _mm512_max_ps(a, b); }
 inline F min(F a, F b) { return _mm512_min_ps(a, b); }
 inline F abs(F a) { return _mm512_abs_ps(a); }
+inline F power_of(F a) {
+  return _mm512_and_ps(a, _mm512_castsi512_ps(_mm512_set1_epi32(0x7f800000)));
+}
 inline F round_even(F a) {
   return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }

@@ -16,6 +16,7 @@ struct Int8Token {
 };
 template <std::size_t T>
 inline void int8_tokens(const std::byte* const* x, const Int8Layout& at, Int8Token (&tokens)[T]) {
+  CULPRIT_UNROLL
   for (std::size_t t = 0; t < T; ++t)
     tokens[t] = {part<std::int8_t>(x[t]), part<std::int32_t>(x[t], at.sums()),
                  part<float>(x[t], at.scales())};
@@ -31,10 +32,10 @@ struct Q8Kind {
   using Block = BlockQ8_0;
   static constexpr std::int64_t kScaled = 32;
   template <std::size_t T>
-  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T],
-                  float (&)[T]) {
+  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T]) {
     const float d = half_at(p);
     const Bytes w = load_bytes(bytes_at(p) + 2);
+    CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t)
       acc[t] = add_scaled(acc[t], dot_signed(w, x[t].q + 32 * b), d * x[t].scales[b]);
   }
@@ -44,10 +45,10 @@ struct Mxfp4Kind {
   using Block = BlockMxfp4;
   static constexpr std::int64_t kScaled = 32;
   template <std::size_t T>
-  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T],
-                  float (&)[T]) {
-    const float d = from_e8m0(load_as<std::uint8_t>(p)) * 0.5F;  // codes are doubled
+  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T]) {
+    const float d = half_e8m0(load_as<std::uint8_t>(p));
     const Bytes w = halves_of_e2m1(bytes_at(p) + 1);
+    CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t)
       acc[t] = add_scaled(acc[t], dot_signed(w, x[t].q + 32 * b), d * x[t].scales[b]);
   }
@@ -56,16 +57,18 @@ struct Mxfp4Kind {
 struct Nvfp4Kind {
   using Block = BlockNvfp4;
   static constexpr std::int64_t kScaled = 32;
+  // UE4M3, halved: no sign, and 0x7f is zero. A half's exponent has room for it, 2^8 too low.
   static float scale_at(const std::byte* p) {
-    const auto code = load_as<std::uint8_t>(p);  // UE4M3: no sign, and its NaN is zero
-    return code == 0x7f ? 0 : lab::from_e4m3(code & 0x7fU) * 0.5F;
+    const auto code = load_as<std::uint8_t>(p);
+    if (code == 0xff) return NAN;
+    return code == 0x7f ? 0 : half_value(static_cast<std::uint16_t>((code & 0x7fU) << 7)) * 128;
   }
   template <std::size_t T>
-  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T],
-                  float (&)[T]) {
+  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T]) {
     for (std::int64_t half = 0; half < 2; ++half) {
       const float first = scale_at(p + 2 * half), second = scale_at(p + 2 * half + 1);
       const Bytes w = quarters_of_e2m1(bytes_at(p) + 4 + 16 * half);
+      CULPRIT_UNROLL
       for (std::size_t t = 0; t < T; ++t) {
         const float s = x[t].scales[2 * b + half];
         const Ints products = dot_signed(w, x[t].q + 64 * b + 32 * half);
@@ -78,71 +81,83 @@ struct Nvfp4Kind {
 struct Q4Kind {
   using Block = BlockQ4_K;
   static constexpr std::int64_t kScaled = 256;
-  // 6-bit scales and mins of the 8 sub-blocks, as bytes.
-  static void unpack(const std::uint8_t* packed, std::uint8_t (&scale)[8], std::uint8_t (&min)[8]) {
-    for (int j = 0; j < 4; ++j) {
-      scale[j] = packed[j] & 63;
-      min[j] = packed[j + 4] & 63;
-      scale[j + 4] = static_cast<std::uint8_t>((packed[j + 8] & 15) | packed[j] >> 6 << 4);
-      min[j + 4] = static_cast<std::uint8_t>(packed[j + 8] >> 4 | packed[j + 4] >> 6 << 4);
-    }
+  // 6-bit scales and mins of the 8 sub-blocks, as bytes, four at a time.
+  struct Scales {
+    std::uint32_t scale[2], min[2];
+  };
+  static Scales unpack(const std::byte* packed) {
+    const auto a = load_as<std::uint32_t>(packed), b = load_as<std::uint32_t>(packed + 4);
+    const auto c = load_as<std::uint32_t>(packed + 8);
+    constexpr std::uint32_t kSix = 0x3f3f3f3f, kLow = 0x0f0f0f0f, kHigh = 0x30303030;
+    return {{a & kSix, (c & kLow) | (a >> 2 & kHigh)},
+            {b & kSix, (c >> 4 & kLow) | (b >> 2 & kHigh)}};
   }
   template <std::size_t T>
-  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T],
-                  float (&low)[T]) {
-    const float d = half_at(p), dmin = half_at(p + 2);
-    std::uint8_t scale[8], min[8];
-    unpack(bytes_at(p) + 4, scale, min);
+  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T]) {
+    const Scales packed = unpack(p + 4);
+    float scale[8];
+    store_octet(scale, octet(reinterpret_cast<const std::uint8_t*>(packed.scale), half_at(p)));
+    const Octet mins = octet(reinterpret_cast<const std::uint8_t*>(packed.min), -half_at(p + 2));
+    Octet block[T];
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t)
+      block[t] = add_products(no_octet(), mins, octet(x[t].sums + 8 * b, 1));
+    CULPRIT_UNROLL
     for (int j = 0; j < 8; j += 2) {
       const Bytes both = load_bytes(bytes_at(p) + 16 + 16 * j);
       const Bytes even = low_nibbles(both), odd = high_nibbles(both);
+      CULPRIT_UNROLL
       for (std::size_t t = 0; t < T; ++t) {
         const std::int8_t* const q = x[t].q + 256 * b + 32 * j;
-        const float s = d * x[t].scales[b];
-        acc[t] = add_scaled(acc[t], dot_unsigned(even, q), s * scale[j]);
-        acc[t] = add_scaled(acc[t], dot_unsigned(odd, q + 32), s * scale[j + 1]);
+        block[t] = add_scaled(block[t], dot_unsigned(even, q), scale[j]);
+        block[t] = add_scaled(block[t], dot_unsigned(odd, q + 32), scale[j + 1]);
       }
     }
-    for (std::size_t t = 0; t < T; ++t) {
-      std::int32_t total = 0;
-      for (int j = 0; j < 8; ++j) total += min[j] * x[t].sums[8 * b + j];
-      low[t] += dmin * x[t].scales[b] * static_cast<float>(total);
-    }
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) acc[t] = scaled_octet(acc[t], block[t], x[t].scales[b]);
   }
 };
 
 struct Q6Kind {
   using Block = BlockQ6_K;
   static constexpr std::int64_t kScaled = 256;
-  template <std::size_t T, int K>
-  static void add_quarter(Bytes low, Bytes pairs, const std::int8_t* scales, float d,
-                          std::int64_t at, std::int64_t b, const Int8Token (&x)[T],
-                          Octet (&acc)[T]) {
-    const Bytes w = minus_32(either(low, pair_of_bits<K>(pairs)));
-    for (std::size_t t = 0; t < T; ++t) {
-      const float s = d * x[t].scales[b];
-      const Ints products = dot_signed(w, x[t].q + at + 32 * K);
-      acc[t] = add_scaled(acc[t], products, s * scales[2 * K], s * scales[2 * K + 1]);
-    }
+  // 32 values: sub-blocks with the scales at s.
+  template <std::size_t T>
+  static void add_part(Bytes low, Bytes high, const float* s, std::int64_t at,
+                       const Int8Token (&x)[T], Octet (&block)[T]) {
+    const Bytes w = minus_32(either(low, high));
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t)
+      block[t] = add_scaled(block[t], dot_signed(w, x[t].q + at), s[0], s[1]);
   }
   template <std::size_t T>
-  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T],
-                  float (&)[T]) {
+  static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T]) {
+    const auto* const packed = reinterpret_cast<const std::int8_t*>(p) + 192;
     const float d = half_at(p + 208);
+    float scale[16];
+    store_octet(scale, octet(packed, d));
+    store_octet(scale + 8, octet(packed + 8, d));
+    Octet block[T];
+    CULPRIT_UNROLL
+    for (Octet& sum : block) sum = no_octet();
+    CULPRIT_UNROLL
     for (std::int64_t half = 0; half < 2; ++half) {
       const Bytes first = load_bytes(bytes_at(p) + 64 * half);
       const Bytes second = load_bytes(bytes_at(p) + 64 * half + 32);
       const Bytes pairs = load_bytes(bytes_at(p) + 128 + 32 * half);
-      const auto* const scales = reinterpret_cast<const std::int8_t*>(p) + 192 + 8 * half;
+      const float* const s = scale + 8 * half;
       const std::int64_t at = 256 * b + 128 * half;
-      add_quarter<T, 0>(low_nibbles(first), pairs, scales, d, at, b, x, acc);
-      add_quarter<T, 1>(low_nibbles(second), pairs, scales, d, at, b, x, acc);
-      add_quarter<T, 2>(high_nibbles(first), pairs, scales, d, at, b, x, acc);
-      add_quarter<T, 3>(high_nibbles(second), pairs, scales, d, at, b, x, acc);
+      add_part<T>(low_nibbles(first), pair_of_bits<0>(pairs), s, at, x, block);
+      add_part<T>(low_nibbles(second), pair_of_bits<1>(pairs), s + 2, at + 32, x, block);
+      add_part<T>(high_nibbles(first), pair_of_bits<2>(pairs), s + 4, at + 64, x, block);
+      add_part<T>(high_nibbles(second), pair_of_bits<3>(pairs), s + 6, at + 96, x, block);
     }
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) acc[t] = scaled_octet(acc[t], block[t], x[t].scales[b]);
   }
 };
 
+// Blocks go to two sums in turn: one would wait for its own additions.
 template <class Kind>
 struct BlockRows {
   const Matrix& m;
@@ -153,15 +168,19 @@ struct BlockRows {
     const std::byte* p = m.data + row * m.row_bytes();
     Int8Token tokens[T];
     int8_tokens<T>(x, Int8Layout(m.cols, Kind::kScaled), tokens);
-    Octet acc[T];
-    float low[T] = {};  // what the mins take away
-    for (Octet& a : acc) a = no_octet();
+    Octet acc[T], other[T];
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) acc[t] = other[t] = no_octet();
     const std::int64_t blocks = m.cols / Kind::Block::kValues;
-    for (std::int64_t b = 0; b < blocks; ++b, p += kBytes) {
-      for (std::int64_t line = 0; line < kBytes; line += 64) ask_ahead(p + line);
-      Kind::template add<T>(p, b, tokens, acc, low);
+    std::int64_t b = 0;
+    for (; b + 2 <= blocks; b += 2, p += 2 * kBytes) {
+      for (std::int64_t line = 0; line < 2 * kBytes; line += 64) ask_ahead(p + line);
+      Kind::template add<T>(p, b, tokens, acc);
+      Kind::template add<T>(p + kBytes, b + 1, tokens, other);
     }
-    for (std::size_t t = 0; t < T; ++t) out[t] = (sum_octet(acc[t]) - low[t]) * m.scale;
+    if (b < blocks) Kind::template add<T>(p, b, tokens, acc);
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) out[t] = sum_octet(add_octets(acc[t], other[t])) * m.scale;
   }
 };
 

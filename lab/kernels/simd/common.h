@@ -19,10 +19,23 @@
 #include "lab/number/fp4.h"
 #include "lab/number/fp8.h"
 
+// Before a loop over accumulators: it must be unrolled, or they live in memory instead of registers.
+#ifdef __clang__
+#define CULPRIT_UNROLL _Pragma("unroll")
+#else
+#define CULPRIT_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 namespace culprit::lab {
 
 alignas(16) inline constexpr std::int8_t kDoubledE2m1[16] = {0, 1,  2,  3,  4,  6,  8,  12,
                                                              0, -1, -2, -3, -4, -6, -8, -12};
+
+// UE8M0 to float, halved, for the doubled codes that it scales; 0xff is NaN.
+inline float half_e8m0(std::uint8_t code) {
+  const auto bits = code < 2 ? 0x00200000U << code : (code - 1U) << 23;
+  return std::bit_cast<float>(code == 0xff ? 0x7fc00000U : bits);
+}
 
 // What int8 activations are multiplied by before they are rounded; a block this small is zero, for
 // its inverse would be infinite.

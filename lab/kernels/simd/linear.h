@@ -41,6 +41,7 @@ template <std::size_t T, class Code>
 inline void add_pairs(const Code* w, const std::byte* const* x, std::int64_t at, F (&acc)[T][2]) {
   Pairs wa, wb, xa, xb;
   pairs2(w, wa, wb);
+  CULPRIT_UNROLL
   for (std::size_t t = 0; t < T; ++t) {
     pairs2(part<Bf16>(x[t]) + at, xa, xb);
     acc[t][0] = dot(acc[t][0], wa, xa);
@@ -53,6 +54,7 @@ template <std::size_t T, class Code>
 inline void pair_sums(const Code* w, const std::byte* const* x, std::int64_t from, std::int64_t to,
                       F (&sums)[T]) {
   F acc[T][2];
+  CULPRIT_UNROLL
   for (std::size_t t = 0; t < T; ++t) acc[t][0] = acc[t][1] = zero();
   std::int64_t i = from;
   for (; i + kPairStep <= to; i += kPairStep) {
@@ -65,6 +67,7 @@ inline void pair_sums(const Code* w, const std::byte* const* x, std::int64_t fro
     std::memcpy(rest, w + i, static_cast<std::size_t>(to - i) * sizeof(Code));
     add_pairs<T>(rest, x, i, acc);
   }
+  CULPRIT_UNROLL
   for (std::size_t t = 0; t < T; ++t) sums[t] = add(acc[t][0], acc[t][1]);
 }
 
@@ -80,15 +83,18 @@ struct PairRows {
     if (m.block_scales == nullptr) {
       pair_sums<T>(w, x, 0, m.cols, total);
     } else {
+      CULPRIT_UNROLL
       for (F& t : total) t = zero();
       const std::int64_t blocks = (m.cols + m.scale_block - 1) / m.scale_block;
       const std::byte* scale = m.block_scales + row / m.scale_block * blocks * 4;
       for (std::int64_t i = 0; i < m.cols; i += m.scale_block, scale += 4) {
         pair_sums<T>(w, x, i, least(i + m.scale_block, m.cols), sums);
+        CULPRIT_UNROLL
         for (std::size_t t = 0; t < T; ++t)
           total[t] = fma(sums[t], set1(load_as<float>(scale)), total[t]);
       }
     }
+    CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t) out[t] = sum(total[t]) * (m.scale * unit);
   }
 };
@@ -115,11 +121,13 @@ struct WideRows {
   void dot(std::int64_t row, const std::byte* const* x, float* out) const {
     const std::byte* const w = m.data + row * m.row_bytes();
     F acc[T][2];
+    CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t) acc[t][0] = acc[t][1] = zero();
     std::int64_t i = 0;
     for (; i + 2 * W <= m.cols; i += 2 * W) {
       ask_ahead(w + i / W * Wide::kBytes);
       const F a = Wide::load_at(w, i), b = Wide::load_at(w, i + W);
+      CULPRIT_UNROLL
       for (std::size_t t = 0; t < T; ++t) {
         acc[t][0] = fma(a, load(part<float>(x[t]) + i), acc[t][0]);
         acc[t][1] = fma(b, load(part<float>(x[t]) + i + W), acc[t][1]);
@@ -130,9 +138,11 @@ struct WideRows {
       const std::int64_t bytes = least(W, m.cols - i) * (Wide::kBytes / W);
       std::memcpy(rest, w + i * (Wide::kBytes / W), static_cast<std::size_t>(bytes));
       const F a = Wide::load_at(rest, 0);
+      CULPRIT_UNROLL
       for (std::size_t t = 0; t < T; ++t)
         acc[t][0] = fma(a, load(part<float>(x[t]) + i), acc[t][0]);
     }
+    CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t) out[t] = sum(add(acc[t][0], acc[t][1])) * m.scale;
   }
 };
@@ -141,22 +151,35 @@ struct WideNvfp4Rows {
   const Matrix& m;
 
   template <std::size_t T>
-  void dot(std::int64_t row, const std::byte* const* x, float* out) const {
-    const std::byte* const codes = m.data + row * (m.cols / 2);
-    const std::byte* const scales = m.block_scales + row * (m.cols / kNvfp4Block);
-    const float* const scale_values = e4m3_values().data();
-    F acc[T];
-    for (F& a : acc) a = zero();
-    for (std::int64_t i = 0; i < m.cols; i += kNvfp4Block) {
-      if (i % 128 == 0) ask_ahead(codes + i / 2);
-      const F scale = set1(scale_values[static_cast<std::uint8_t>(scales[i / kNvfp4Block])]);
-      for (std::int64_t j = i; j < i + kNvfp4Block; j += W) {
-        const F w = mul(load_e2m1(reinterpret_cast<const std::uint8_t*>(codes + j / 2)), scale);
-        for (std::size_t t = 0; t < T; ++t) acc[t] = fma(w, load(part<float>(x[t]) + j), acc[t]);
-      }
+  static void add_block(const std::byte* codes, float block_scale, const std::byte* const* x,
+                        std::int64_t at, F (&acc)[T]) {
+    const F scale = set1(block_scale);
+    for (std::int64_t i = 0; i < kNvfp4Block; i += W) {
+      const F w = mul(load_e2m1(reinterpret_cast<const std::uint8_t*>(codes) + i / 2), scale);
+      CULPRIT_UNROLL
+      for (std::size_t t = 0; t < T; ++t) acc[t] = fma(w, load(part<float>(x[t]) + at + i), acc[t]);
     }
+  }
+
+  template <std::size_t T>
+  void dot(std::int64_t row, const std::byte* const* x, float* out) const {
+    const std::int64_t blocks = m.cols / kNvfp4Block;
+    const std::byte* const codes = m.data + row * blocks * 8;
+    const auto* const scales = reinterpret_cast<const std::uint8_t*>(m.block_scales) + row * blocks;
+    const float* const values = e4m3_values().data();
+    F acc[T], other[T];
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) acc[t] = other[t] = zero();
+    std::int64_t b = 0;
+    for (; b + 2 <= blocks; b += 2) {
+      ask_ahead(codes + 8 * b);
+      add_block<T>(codes + 8 * b, values[scales[b]], x, 16 * b, acc);
+      add_block<T>(codes + 8 * b + 8, values[scales[b + 1]], x, 16 * b + 16, other);
+    }
+    if (b < blocks) add_block<T>(codes + 8 * b, values[scales[b]], x, 16 * b, acc);
+    CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t)
-      out[t] = sum(acc[t]) * (m.scale * 0.5F);  // codes were doubled
+      out[t] = sum(add(acc[t], other[t])) * (m.scale * 0.5F);  // codes were doubled
   }
 };
 

@@ -32,6 +32,7 @@ struct Nvfp4Rows {
                         F (&acc)[T]) {
     const Codes w = decode(codes);
     const F w_scales = scales_by_two(scales);
+    CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t) {
       const Nvfp4Token token = token_at(x[t], at, lane);
       const F products = to_float(lab::dot(w, token.even, token.odd, token.starts));
@@ -45,6 +46,7 @@ struct Nvfp4Rows {
     const std::int64_t blocks = m.cols / kNvfp4Block, whole = blocks / kLaneBlocks * kLaneBlocks;
     const auto* const scales = reinterpret_cast<const std::uint8_t*>(m.block_scales) + row * blocks;
     F acc[T];
+    CULPRIT_UNROLL
     for (F& a : acc) a = zero();
     for (std::int64_t b = 0; b < whole; b += kLaneBlocks) {
       ask_ahead(reinterpret_cast<const std::byte*>(codes + b * 8));
@@ -56,6 +58,7 @@ struct Nvfp4Rows {
       std::memcpy(last_scales, scales + whole, static_cast<std::size_t>(blocks - whole));
       add_lanes<T>(last_codes, last_scales, x, at, whole * 2, acc);
     }
+    CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t) out[t] = sum(acc[t]) * scale;
   }
 };

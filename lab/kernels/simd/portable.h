@@ -86,6 +86,12 @@ inline F min(F a, F b) {
 inline F abs(F a) {
   return lanes([&](int i) { return std::fabs(a.v[i]); });
 }
+// 2^e of a number 1.xxx times 2^e; 0 of a subnormal.
+inline F power_of(F a) {
+  return lanes([&](int i) {
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(a.v[i]) & 0x7f800000U);
+  });
+}
 inline F round_even(F a) {
   return lanes([&](int i) { return std::nearbyint(a.v[i]); });
 }
@@ -243,6 +249,26 @@ inline Octet add_scaled(Octet acc, Ints a, float scale) {
 // The first 4 lanes by one scale, the others by another.
 inline Octet add_scaled(Octet acc, Ints a, float first, float second) {
   for (int i = 0; i < 8; ++i) acc.v[i] += (i < 4 ? first : second) * static_cast<float>(a.v[i]);
+  return acc;
+}
+// Eight whole numbers, times a scale.
+template <class Whole>
+inline Octet octet(const Whole* p, float scale) {
+  Octet r;
+  for (int i = 0; i < 8; ++i) r.v[i] = scale * static_cast<float>(p[i]);
+  return r;
+}
+inline Octet add_products(Octet acc, Octet a, Octet b) {
+  for (int i = 0; i < 8; ++i) acc.v[i] += a.v[i] * b.v[i];
+  return acc;
+}
+inline Octet add_octets(Octet a, Octet b) {
+  for (int i = 0; i < 8; ++i) a.v[i] += b.v[i];
+  return a;
+}
+inline void store_octet(float* p, Octet a) { std::memcpy(p, a.v, sizeof a.v); }
+inline Octet scaled_octet(Octet acc, Octet a, float scale) {  // acc + a x scale
+  for (int i = 0; i < 8; ++i) acc.v[i] += scale * a.v[i];
   return acc;
 }
 inline float sum_octet(Octet a) {

@@ -35,6 +35,7 @@ inline F exp(F x) {
   const F n = round_even(mul(x, set1(kLog2E)));
   const F r = fma(n, set1(-kLn2Low), fma(n, set1(-kLn2High), x));
   F e = set1(1.0F / 5040);
+  CULPRIT_UNROLL
   for (const float c : kSeries) e = fma(e, r, set1(c));
   return mul(e, power_of_two(n));
 }
@@ -155,6 +156,7 @@ inline float exp_and_sum(const float* x, float top, std::int64_t n, float* out) 
     store(out + i, e);
     total = add(total, e);
   }
+  if (whole == n) return sum(total);
   float rest = 0, e[W];
   store(e, exp(sub(load_some(x + whole, n - whole, top), set1(top))));
   for (std::int64_t i = whole; i < n; ++i) rest += out[i] = e[i - whole];
@@ -201,29 +203,48 @@ inline F doubled_e2m1_of(F x) {
   return with_sign_of(add(r, above(size, 5, 4)), x);
 }
 
-// One block of 16 into both planes, and its two lanes; by number/fp4.h's formulas, step by step.
-inline void prepare_nvfp4_block(const float* x, float global, std::int64_t block,
-                                const Nvfp4Layout& at, std::byte* prepared) {
-  const float scale = lab::from_e4m3(lab::to_e4m3(global * largest_magnitude(x, 16) / 6));
-  std::int8_t codes[16] = {};
-  if (scale != 0) {
-    const F step = set1(scale / global);
-    for (std::int64_t i = 0; i < 16; i += W)
-      store(codes + i, doubled_e2m1_of(div(load(x + i), step)));
+// to_e4m3 of magnitudes, as the number that it stands for: adding a power of two so large that the
+// sum has room for three bits behind the number's first (or for the smallest subnormal) rounds it.
+inline F nearest_e4m3(F x) {
+  const F large = mul(max(power_of(x), set1(0x1p-6F)), set1(0x1p20F));
+  return min(sub(add(x, large), large), set1(448));
+}
+
+// W blocks of 16 (or the last `count`), by number/fp4.h's formulas step by step.
+inline void prepare_nvfp4_blocks(const float* x, float global, std::int64_t count,
+                                 std::int8_t* even, std::int8_t* odd, float* scales) {
+  float tops[W] = {}, steps[W];
+  for (std::int64_t b = 0; b < count; ++b) tops[b] = largest_magnitude(x + 16 * b, 16);
+  const F rounded = nearest_e4m3(div(mul(load(tops), set1(global)), set1(6)));
+  store(tops, rounded);
+  store(steps, div(rounded, set1(global)));
+  for (std::int64_t b = 0; b < count; ++b) {
+    scales[2 * b] = scales[2 * b + 1] = tops[b];
+    if (tops[b] == 0) steps[b] = INFINITY;  // such a block's codes are 0
   }
-  auto* const even = part<std::int8_t>(prepared) + block * 8;
-  auto* const odd = part<std::int8_t>(prepared, at.odd()) + block * 8;
-  auto* const starts = part<std::int32_t>(prepared, at.starts()) + block * 2;
-  auto* const scales = part<float>(prepared, at.scales()) + block * 2;
-  for (std::int64_t i = 0; i < 8; ++i) {
-    even[i] = codes[2 * i];
-    odd[i] = codes[2 * i + 1];
+  for (std::int64_t i = 0; i < 16 * count; i += 2 * W) {
+    F a = doubled_e2m1_of(div(load(x + i), set1(steps[i / 16]))), b = zero();
+    if (i + W < 16 * count)  // else the last of an odd number of blocks
+      b = doubled_e2m1_of(div(load(x + i + W), set1(steps[(i + W) / 16])));
+    unzip(a, b, a, b);
+    store(even + i / 2, a);
+    store(odd + i / 2, b);
   }
-  for (std::int64_t lane = 0; lane < 2; ++lane) {
+}
+
+void prepare_nvfp4(const float* x, std::int64_t cols, float input_scale, std::byte* prepared) {
+  const Nvfp4Layout at(cols);
+  auto* const even = part<std::int8_t>(prepared);
+  auto* const odd = part<std::int8_t>(prepared, at.odd());
+  auto* const starts = part<std::int32_t>(prepared, at.starts());
+  auto* const scales = part<float>(prepared, at.scales());
+  for (std::int64_t i = 0; i < cols; i += 16 * W)
+    prepare_nvfp4_blocks(x + i, 1 / input_scale, least(W, (cols - i) / 16), even + i / 2,
+                         odd + i / 2, scales + i / 8);
+  for (std::int64_t lane = 0; lane < cols / 8; ++lane) {
     std::int32_t total = 0;
-    for (std::int64_t i = 0; i < 8; ++i) total += codes[8 * lane + i];
+    for (std::int64_t i = 4 * lane; i < 4 * lane + 4; ++i) total += even[i] + odd[i];
     starts[lane] = -Nvfp4Layout::kBias * total;
-    scales[lane] = scale;
   }
 }
 
@@ -261,9 +282,7 @@ void prepare(Activations kind, const float* x, std::int64_t cols, float input_sc
     case Activations::kInt8By256:
       return prepare_int8(x, cols, 256, prepared);
     case Activations::kNvfp4:
-      const Nvfp4Layout at(cols);
-      for (std::int64_t block = 0; block < cols / 16; ++block)
-        prepare_nvfp4_block(x + 16 * block, 1 / input_scale, block, at, prepared);
+      return prepare_nvfp4(x, cols, input_scale, prepared);
   }
 }
 

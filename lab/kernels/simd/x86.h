@@ -119,6 +119,23 @@ inline Octet add_scaled(Octet acc, Ints a, float first, float second) {
   const __m256 scales = _mm256_set_m128(_mm_set1_ps(second), _mm_set1_ps(first));
   return _mm256_fmadd_ps(_mm256_cvtepi32_ps(a), scales, acc);
 }
+inline Octet octet(const std::uint8_t* p, float scale) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)), _mm256_set1_ps(scale));
+}
+inline Octet octet(const std::int8_t* p, float scale) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)), _mm256_set1_ps(scale));
+}
+inline Octet octet(const std::int32_t* p, float scale) {
+  return _mm256_mul_ps(_mm256_cvtepi32_ps(load32(p)), _mm256_set1_ps(scale));
+}
+inline Octet add_products(Octet acc, Octet a, Octet b) { return _mm256_fmadd_ps(a, b, acc); }
+inline Octet add_octets(Octet a, Octet b) { return _mm256_add_ps(a, b); }
+inline void store_octet(float* p, Octet a) { _mm256_storeu_ps(p, a); }
+inline Octet scaled_octet(Octet acc, Octet a, float scale) {  // acc + a x scale
+  return _mm256_fmadd_ps(a, _mm256_set1_ps(scale), acc);
+}
 inline float sum_octet(Octet a) { return sum_ps(fold(a)); }
 inline float half_value(std::uint16_t bits) { return _cvtsh_ss(bits); }
 
