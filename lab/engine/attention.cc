@@ -49,7 +49,7 @@ Attention::Attention(const Kernels& kernels, Launcher& launch, const Pool& pool,
       layout_(layout),
       reading_(reading),
       limits_(limits),
-      parallel_(std::min<std::int64_t>(4 * launch.threads(), limits.tokens)) {}
+      parallel_(std::min(std::int64_t{4} * launch.threads(), limits.tokens)) {}
 
 void Attention::carve(Carver& carver) {
   const PoolShape& shape = pool_.shape();

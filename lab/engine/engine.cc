@@ -163,17 +163,28 @@ bool Engine::make_room(std::size_t place, std::int64_t tokens, StepReport& repor
   return true;
 }
 
+// The next token of each request that has all its rows.
 void Engine::draw() {
+  const auto vocab = weights_.lm_head.rows;
+  const auto requests = static_cast<std::int64_t>(planned_.size());
+  Launch launch = row_launch("sampling", -1, requests, vocab);
+  launch.written = requests * 4;
+  launch_(launch, 1, [&](std::int64_t, int) {
+    for (const Planned& planned : planned_) {
+      State& state = states_[planned.request];
+      state.cached += planned.rows;
+      if (state.logits < 0) continue;
+      const std::int64_t generated = state.length() - state.prompt;
+      state.tokens.push_back(sampler_(forward_->logits(state.logits), state.sampling, generated));
+    }
+  });
   for (const Planned& planned : planned_) {
     State& state = states_[planned.request];
-    state.cached += planned.rows;
     if (state.logits < 0) continue;
-    const std::int64_t generated = state.length() - state.prompt;
-    const std::int32_t token = sampler_(forward_->logits(state.logits), state.sampling, generated);
-    state.tokens.push_back(token);
     const auto& eos = weights_.config.eos;
-    const bool stops = state.stops_at_eos && std::find(eos.begin(), eos.end(), token) != eos.end();
-    if (generated + 1 < state.wanted && !stops) continue;
+    const bool stops =
+        state.stops_at_eos && std::find(eos.begin(), eos.end(), state.tokens.back()) != eos.end();
+    if (state.length() - state.prompt < state.wanted && !stops) continue;
     state.finished = true;
     pool_.end(state.lease);
     running_.erase(std::find(running_.begin(), running_.end(), planned.request));

@@ -145,7 +145,14 @@ void MlaBlock::store_index_key(int layer, const StepRow& row, const float* cos, 
   pool_.store_index_key(tools_.kernels, layer, row.slots[row.position], key);
 }
 
-// q_a's norm, then q of all heads, and the indexer's queries.
+// Whether a row has more positions than the indexer lets it attend to.
+bool MlaBlock::picks(StepRows rows) const {
+  return config_.indexer.heads > 0 &&
+         std::any_of(rows.begin(), rows.end(),
+                     [&](const StepRow& row) { return row.position >= config_.indexer.top_k; });
+}
+
+// q_a's norm, then q of all heads, and the indexer's queries where they have something to pick.
 void MlaBlock::queries(int layer, StepRows rows, const Input& in) {
   const MlaWeights& w = weights(layer);
   const auto tokens = static_cast<std::int64_t>(rows.size());
@@ -163,7 +170,7 @@ void MlaBlock::queries(int layer, StepRows rows, const Input& in) {
     q_in.prepare(tools_.kernels, q_a, t);
   });
   tools_.linear("q_b", layer, {{&w.q_b, q_in.of(w.q_b), q_, q_width}});
-  if (config_.indexer.heads > 0)
+  if (picks(rows))
     tools_.linear("indexer q", layer,
                   {{&w.indexer.q_b, q_in.of(w.indexer.q_b), index_q_,
                     config_.indexer.heads * config_.indexer.head_dim}});
@@ -204,12 +211,8 @@ void MlaBlock::absorb(int layer, StepRows rows, const RopeTable& rope) {
 // What each row attends to: all positions up to its own, or those that the indexer picks.
 void MlaBlock::choose(int layer, StepRows rows, const RopeTable& rope) {
   const Indexer& indexer = config_.indexer;
-  bool sparse = false;
-  for (std::size_t t = 0; t < rows.size(); ++t) {
-    reaches_[t] = {rows[t].slots, rows[t].position + 1};
-    sparse |= indexer.heads > 0 && reaches_[t].count > indexer.top_k;
-  }
-  if (!sparse) return;
+  for (std::size_t t = 0; t < rows.size(); ++t) reaches_[t] = {rows[t].slots, rows[t].position + 1};
+  if (!picks(rows)) return;
   const auto tokens = static_cast<std::int64_t>(rows.size());
   const float head_factor = 1 / std::sqrt(static_cast<float>(indexer.heads));
   const std::int64_t width = indexer.heads * indexer.head_dim;

@@ -34,6 +34,7 @@ class MlaBlock {
   void store(int layer, StepRows rows, const RopeTable& rope);
   void store_index_key(int layer, const StepRow& row, const float* cos, const float* sin,
                        float* key);
+  bool picks(StepRows rows) const;
   void queries(int layer, StepRows rows, const Input& in);
   void absorb(int layer, StepRows rows, const RopeTable& rope);
   void choose(int layer, StepRows rows, const RopeTable& rope);

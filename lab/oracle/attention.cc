@@ -117,14 +117,17 @@ Vector Oracle::attend_mla(const MlaWeights& layer, Layer& cache, const Vector& x
 
   const auto chosen = chosen_positions(layer.indexer, cache, x, q_residual, position);
   std::vector<Expanded> expanded;
+  expanded.reserve(chosen.size());
   for (const std::int64_t s : chosen) expanded.push_back(expand(layer, cache.keys[at(s)], heads));
   Vector out;
   for (std::int64_t head = 0; head < heads; ++head) {
     std::vector<Vector> keys;  // of this head: its own part, then the rope part that all share
+    keys.reserve(chosen.size());
     for (std::size_t i = 0; i < chosen.size(); ++i)
       keys.push_back(joined(part(expanded[i].keys, head * nope, nope),
                             part(cache.keys[at(chosen[i])], latent, c.rope_dim)));
     std::vector<maths::Attended> rows;
+    rows.reserve(chosen.size());
     for (std::size_t i = 0; i < chosen.size(); ++i)
       rows.push_back({keys[i], part(expanded[i].values, head * v, v)});
     out = joined(out, maths::attend(part(q, head * qk, qk), rows, c.softmax_scale()));
@@ -158,6 +161,7 @@ Vector Oracle::attend_gqa(const GqaWeights& layer, Layer& cache, const Vector& x
   for (std::int64_t head = 0; head < heads; ++head) {
     const std::int64_t group = head / (heads / kv_heads);
     std::vector<maths::Attended> rows;
+    rows.reserve(at(position + 1));
     for (std::int64_t s = 0; s <= position; ++s)
       rows.push_back(
           {part(cache.keys[at(s)], group * dim, dim), part(cache.values[at(s)], group * dim, dim)});

@@ -317,7 +317,7 @@ Status apply(std::span<const std::string_view> args, std::size_t& at, const Comm
     if (!more && !flag->value.starts_with('['))
       return usage(fmt::format("{} needs a value: {}", name, flag->value));
   }
-  const Status done = flag->apply(options, value);
+  Status done = flag->apply(options, value);
   if (done.ok() || done.error().what.starts_with("unknown")) return done;
   return usage(fmt::format("{}: {}", name, done.error().what), done.error().hint);
 }
