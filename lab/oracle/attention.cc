@@ -114,22 +114,20 @@ Vector Oracle::attend_mla(const MlaWeights& layer, Layer& cache, const Vector& x
                       part(kv, latent, c.rope_dim));
   maths::rope(row.data() + latent, c.rope_dim, position, c.rope, c);
   cache.keys.push_back(stored(std::move(row)));
+  cache.expanded.push_back(expand(layer, cache.keys.back(), heads));
 
   const auto chosen = chosen_positions(layer.indexer, cache, x, q_residual, position);
-  std::vector<Expanded> expanded;
-  expanded.reserve(chosen.size());
-  for (const std::int64_t s : chosen) expanded.push_back(expand(layer, cache.keys[at(s)], heads));
   Vector out;
   for (std::int64_t head = 0; head < heads; ++head) {
     std::vector<Vector> keys;  // of this head: its own part, then the rope part that all share
     keys.reserve(chosen.size());
-    for (std::size_t i = 0; i < chosen.size(); ++i)
-      keys.push_back(joined(part(expanded[i].keys, head * nope, nope),
-                            part(cache.keys[at(chosen[i])], latent, c.rope_dim)));
+    for (const std::int64_t s : chosen)
+      keys.push_back(joined(part(cache.expanded[at(s)].keys, head * nope, nope),
+                            part(cache.keys[at(s)], latent, c.rope_dim)));
     std::vector<maths::Attended> rows;
     rows.reserve(chosen.size());
     for (std::size_t i = 0; i < chosen.size(); ++i)
-      rows.push_back({keys[i], part(expanded[i].values, head * v, v)});
+      rows.push_back({keys[i], part(cache.expanded[at(chosen[i])].values, head * v, v)});
     out = joined(out, maths::attend(part(q, head * qk, qk), rows, c.softmax_scale()));
   }
   return linear(layer.o, out);

@@ -1,9 +1,9 @@
 // The decode step as its papers write it, in float64 and without a clever idea: what every faster
-// engine is held against. MLA is not absorbed (kv_b expands every cached row again), attention is a
+// engine is held against. MLA is not absorbed (kv_b expands each cached row to keys and values of all heads), attention is a
 // softmax over all cached rows, experts run one by one, one token at a time.
 // Rounding happens only where a format makes it part of the model: NVFP4 activations (input_scale),
 // rows of a pool, and the indexer's keys, which are E4M3 with one scale per row in any pool.
-// Cost per token: every weight, plus the cached rows times kv_b. For small models.
+// Cost per token: every weight, and the keys and values of all tokens before it. For small models.
 // Formulas: modular_glm_moe_dsa.py of transformers; SGLang deepseek_v2.py and topk.py.
 #pragma once
 
@@ -18,9 +18,13 @@ namespace culprit::lab {
 class Oracle {
  public:
   using Vector = std::vector<double>;
+  struct Expanded {
+    Vector keys, values;  // [heads, nope_dim], [heads, v_dim]
+  };
   struct Layer {               // what one layer remembers, a vector per token
     std::vector<Vector> keys;  // kMla: latent | roped key; kGqa: kv_heads x head_dim
     std::vector<Vector> values, index_keys;
+    std::vector<Expanded> expanded;  // kMla: kv_b of each row
   };
   struct Sequence {
     std::vector<Layer> layers;
@@ -52,9 +56,6 @@ class Oracle {
   Vector attend(const LayerWeights& layer, Layer& cache, const Vector& x, std::int64_t position);
   Vector attend_mla(const MlaWeights& layer, Layer& cache, const Vector& x, std::int64_t position);
   Vector attend_gqa(const GqaWeights& layer, Layer& cache, const Vector& x, std::int64_t position);
-  struct Expanded {
-    Vector keys, values;  // [heads, nope_dim], [heads, v_dim]
-  };
   Expanded expand(const MlaWeights& layer, const Vector& row, std::int64_t heads);
   std::vector<std::int64_t> chosen_positions(const IndexerWeights& indexer, Layer& cache,
                                              const Vector& x, const Vector& q_residual,

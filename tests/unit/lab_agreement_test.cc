@@ -164,11 +164,10 @@ struct Compared {
 // Greedy tokens of the engine against the oracle's. Where the oracle's two best logits are closer
 // than 5 x the measured error nothing is compared; behind such a place the engine goes on from the
 // oracle's text.
-Compared compare_greedy(const Weights& weights, KvFormat format, std::uint64_t seed) {
+Compared compare_greedy(Oracle& oracle, const Weights& weights, KvFormat format, double error,
+                        std::uint64_t seed) {
   constexpr std::int64_t kTokens = 64;
   Tokens text = prompt(8, weights.config.vocab, seed);
-  const double error = measured_error(weights, format, prompt(24, weights.config.vocab, 99), false);
-  Oracle oracle(weights, oracle_pool(format));
   auto sequence = oracle.begin();
   Oracle::Vector logits;
   for (const std::int32_t token : text) logits = oracle.next(sequence, token);
@@ -223,11 +222,15 @@ TEST(Agreement, OfGreedyTokens) {
                         {"tiny-glm-5", Scheme::kFp8, KvFormat::kE4m3, false},
                         {"tiny-llama", Scheme::kBf16, KvFormat::kBf16, false},
                         {"tiny-llama", Scheme::kFp8, KvFormat::kE4m3, false}};
-  for (const Case& one : cases)
+  for (const Case& one : cases) {
+    const RandomWeights random =
+        model(one.choices ? small(one.name) : without_choices(one.name), one.scheme);
+    const Weights& weights = random.weights;
+    const Tokens text = prompt(24, weights.config.vocab, 99);
+    const double error = measured_error(weights, one.pool, text, false);
+    Oracle oracle(weights, oracle_pool(one.pool));
     for (const std::uint64_t seed : {11U, 12U, 13U}) {
-      const ModelConfig config = one.choices ? small(one.name) : without_choices(one.name);
-      const RandomWeights random = model(config, one.scheme, seed);
-      const Compared got = compare_greedy(random.weights, one.pool, seed);
+      const Compared got = compare_greedy(oracle, weights, one.pool, error, seed);
       std::printf("%s, weights %s, pool %s, seed %d: %d of %d positions compared\n", one.name,
                   std::string(scheme_name(one.scheme)).c_str(),
                   std::string(format_name(one.pool)).c_str(), static_cast<int>(seed), got.compared,
@@ -235,6 +238,7 @@ TEST(Agreement, OfGreedyTokens) {
       EXPECT_EQ(got.positions, 64);
       EXPECT_GE(2 * got.compared, got.positions);
     }
+  }
 }
 
 }  // namespace
