@@ -74,4 +74,13 @@ std::string config_to_json(const ModelConfig& config);  // what config_from_json
 Result<ModelConfig> preset(std::string_view name);
 std::vector<std::string> preset_names();
 
+// A config made smaller: fewer layers (the first `dense_layers` of them without experts), fewer
+// experts, widths and vocabulary times `scale`. Unset: as it is. Widths become multiples of 256, heads
+// and groups still divide.
+struct Resize {
+  std::optional<std::int64_t> layers = {}, dense_layers = {}, experts = {};
+  double scale = 1;
+};
+Result<ModelConfig> resized(ModelConfig config, const Resize& resize);
+
 }  // namespace culprit::lab

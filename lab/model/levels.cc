@@ -1,6 +1,7 @@
 #include "lab/model/levels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -67,9 +68,11 @@ void LevelSource::fill(std::int64_t first, std::span<Level> levels) const {
     ++done;
   }
   std::uint64_t block = (static_cast<std::uint64_t>(first) + done) / 8;
-  for (; done + 8 <= levels.size(); done += 8, ++block)
-    for (std::size_t i = 0; i < 8; ++i)
-      levels[done + i] = static_cast<Level>(eight(block) >> (i * 8));
+  static_assert(std::endian::native == std::endian::little, "as at() takes the bytes");
+  for (; done + 8 <= levels.size(); done += 8, ++block) {
+    const std::uint64_t word = eight(block);
+    std::memcpy(&levels[done], &word, sizeof word);
+  }
   for (; done < levels.size(); ++done) levels[done] = at(first + static_cast<std::int64_t>(done));
 }
 
