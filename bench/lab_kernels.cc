@@ -144,6 +144,7 @@ Result<int> run(const std::vector<std::string>& args) {
 }  // namespace
 }  // namespace culprit::lab
 
+// NOLINTNEXTLINE(bugprone-exception-escape): no memory for a name ends a benchmark
 int main(int argc, char** argv) {
   const auto result = culprit::lab::run(std::vector<std::string>(argv + 1, argv + argc));
   if (result.ok()) return *result;

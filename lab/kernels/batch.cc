@@ -46,20 +46,21 @@ double Batch::number(std::int64_t t, std::int64_t i) const {
   const std::byte* const row = token(t);
   switch (kind) {
     case Activations::kFloat:
-      return double{part<float>(row)[i]};
+      return wide(part<float>(row)[i]);
     case Activations::kBf16:
-      return double{from_bf16(part<Bf16>(row)[i])};
+      return wide(from_bf16(part<Bf16>(row)[i]));
     case Activations::kNvfp4: {
       const Nvfp4Layout at(cols);
-      const int doubled = part<std::int8_t>(row, i % 2 == 0 ? 0 : at.odd())[i / 2];
-      return 0.5 * doubled * double{part<float>(row, at.scales())[i / 8]} * double{input_scale};
+      const auto* const plane = part<std::int8_t>(row, i % 2 == 0 ? 0 : at.odd());
+      const std::int8_t* const doubled = plane + i / 2;
+      return 0.5 * *doubled * wide(part<float>(row, at.scales())[i / 8]) * wide(input_scale);
     }
     case Activations::kInt8By32:
     case Activations::kInt8By256:
       break;
   }
   const Int8Layout at(cols, kind == Activations::kInt8By32 ? 32 : 256);
-  return double{part<float>(row, at.scales())[i / at.block]} * part<std::int8_t>(row)[i];
+  return wide(part<float>(row, at.scales())[i / at.block]) * part<std::int8_t>(row)[i];
 }
 
 }  // namespace culprit::lab

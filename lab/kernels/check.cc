@@ -10,12 +10,10 @@ namespace {
 
 constexpr std::int64_t kLengths[] = {2, 4, 8, 14, 16, 18, 32, 34, 62, 64, 66, 126, 130, 576, 1030};
 
-// What each of these sums of n numbers may lose: log-like chains of n / W additions of 2^-24 each,
-// and a handful of roundings after them.
-constexpr double kNormTolerance = 2e-6;
-// exp is within 2 ulp, a division and two products follow.
-constexpr double kExpTolerance = 8e-7;
-constexpr double kTwoRoundings = 1.3e-7;
+// In units of 2^-24: a sum of n numbers in chains of n / W, then a handful of roundings.
+constexpr double kNormTolerance = 1e-6;
+constexpr double kExpTolerance = 6e-7;    // exp is within 2 ulp; a division and two products follow
+constexpr double kTwoRoundings = 1.3e-7;  // 2 x 2^-24, and what those make of each other
 
 void check_norms(const Kernels& fast, Draw& draw, Checks& checks) {
   const Kernels& slow = kernels(Isa::kReference);

@@ -8,18 +8,19 @@
 namespace culprit::lab {
 namespace {
 
-// Rounding to 24 bits in chains of at most cols / 32 additions, plus the products of scales: well
-// below 2^-24 x 64 for the columns tried. BF16 and E4M3 on AVX-512 go through VDPBF16PS, which adds
-// its two products one after the other and takes subnormals for zero: the same bound holds. Q4_K is
-// a difference of two sums, each larger than what the magnitudes of its values show.
-constexpr double kTolerance = 4e-6, kQ4Tolerance = 2e-5;
+// A lane adds up at most cols / 32 products, each addition off by 2^-24 of the sum so far at most and
+// as often up as down, then come a few scales: 16 x 2^-24 for the columns tried. BF16 and E4M3 on
+// AVX-512 go through VDPBF16PS, which adds its two products one after the other and takes subnormals
+// for zero: the same bound holds. Q4_K takes one sum from another, both larger than what the
+// magnitudes of its values show.
+constexpr double kTolerance = 1e-6, kQ4Tolerance = 2e-6;
 
 // The sum of the magnitudes of a product's terms: what its rounding is measured against.
-double magnitude(const Matrix& m, const std::vector<float>& row, const Batch& x, std::int64_t t) {
+float magnitude(const Matrix& m, const std::vector<float>& row, const Batch& x, std::int64_t t) {
   double total = 0;
   for (std::int64_t i = 0; i < m.cols; ++i)
-    total += std::fabs(double{row.data()[i]} * x.number(t, i));
-  return total;
+    total += std::fabs(static_cast<double>(row.data()[i]) * x.number(t, i));
+  return static_cast<float>(total);
 }
 
 constexpr std::int64_t kTokens = 6, kSpare = 7;
@@ -59,7 +60,7 @@ void check_products(const Kernels& fast, const DrawnMatrix& w, const Batch& in_o
     if (r < m.rows) dequantize_row(m, r, row.data());
     for (std::int64_t t = 0; t < kTokens; ++t) {
       const auto i = static_cast<std::size_t>(t * stride + r);
-      worst.see(got[i], want[i], r < m.rows ? magnitude(m, row, x, t) : 0);
+      worst.see(got[i], want[i], r < m.rows ? magnitude(m, row, x, t) : 0.0F);
     }
   }
   for (std::int64_t t = 0; t < kTokens; ++t) {  // by itself, row by row: the same bits

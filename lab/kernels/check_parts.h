@@ -19,11 +19,12 @@ class Worst {
  public:
   Worst(std::string kernel, std::string format, double tolerance)
       : check_{std::move(kernel), std::move(format), 0, tolerance, 0} {}
-  void see(float got, float want, double magnitude) {
+  void see(float got, float want, float magnitude) {
     ++check_.numbers;
     if (std::isnan(want) && std::isnan(got)) return;
     if (got == want) return;
-    const double error = std::fabs(double{got} - double{want}) / (magnitude + 1e-30);
+    const double difference = static_cast<double>(got) - static_cast<double>(want);
+    const double error = std::fabs(difference) / (static_cast<double>(magnitude) + 1e-30);
     check_.worst = std::isnan(error) ? std::numeric_limits<double>::infinity()
                                      : std::fmax(check_.worst, error);
   }

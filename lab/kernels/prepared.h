@@ -34,6 +34,8 @@ struct Int8Layout {
   std::int64_t bytes() const { return padded(scales() + columns / block * 4, 64); }
 };
 
+inline double wide(float x) { return static_cast<double>(x); }  // said aloud, as clang wants it
+
 template <class T>
 const T* part(const std::byte* token, std::int64_t offset = 0) {
   return reinterpret_cast<const T*>(token + offset);

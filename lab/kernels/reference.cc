@@ -15,7 +15,6 @@ namespace culprit::lab {
 namespace {
 
 float single(double x) { return static_cast<float>(x); }
-double wide(float x) { return x; }
 
 template <class T>
 T read_as(const std::byte* p) {
@@ -109,7 +108,7 @@ void layer_norm(const float* x, const float* gain, const float* bias, float eps,
   for (std::int64_t i = 0; i < n; ++i) mean += wide(x[i]) / static_cast<double>(n);
   for (std::int64_t i = 0; i < n; ++i)
     variance += (wide(x[i]) - mean) * (wide(x[i]) - mean) / static_cast<double>(n);
-  const double scale = 1 / std::sqrt(variance + double{eps});
+  const double scale = 1 / std::sqrt(variance + wide(eps));
   for (std::int64_t i = 0; i < n; ++i)
     out[i] = single((wide(x[i]) - mean) * scale * wide(gain[i]) + wide(bias[i]));
 }
@@ -117,7 +116,7 @@ void layer_norm(const float* x, const float* gain, const float* bias, float eps,
 void rms_norm(const float* x, const float* gain, float eps, std::int64_t n, float* out) {
   double square = 0;
   for (std::int64_t i = 0; i < n; ++i) square += wide(x[i]) * wide(x[i]) / static_cast<double>(n);
-  const double scale = 1 / std::sqrt(square + double{eps});
+  const double scale = 1 / std::sqrt(square + wide(eps));
   for (std::int64_t i = 0; i < n; ++i) out[i] = single(wide(x[i]) * scale * wide(gain[i]));
 }
 
@@ -139,7 +138,7 @@ void silu_mul(const float* gate, const float* up, std::int64_t n, float* out) {
 
 void softmax(const float* x, std::int64_t n, float* out) {
   if (n == 0) return;
-  const double top = *std::max_element(x, x + n);
+  const double top = wide(*std::max_element(x, x + n));
   double total = 0;
   for (std::int64_t i = 0; i < n; ++i) total += std::exp(wide(x[i]) - top);
   for (std::int64_t i = 0; i < n; ++i) out[i] = single(std::exp(wide(x[i]) - top) / total);
@@ -173,12 +172,12 @@ const std::byte* row_at(const KvRows& rows, std::int64_t i) {
 
 double number_at(const KvRows& rows, std::int64_t i, std::int64_t column) {
   const std::byte* const row = row_at(rows, i);
-  return rows.format == KvFormat::kE4m3 ? from_e4m3(read_as<std::uint8_t>(row + column))
-                                        : from_bf16(read_as<Bf16>(row + 2 * column));
+  return rows.format == KvFormat::kE4m3 ? wide(from_e4m3(read_as<std::uint8_t>(row + column)))
+                                        : wide(from_bf16(read_as<Bf16>(row + 2 * column)));
 }
 
 double row_scale(const KvRows& rows, std::int64_t i) {
-  return rows.scale_at < 0 ? 1 : read_as<float>(row_at(rows, i) + rows.scale_at);
+  return rows.scale_at < 0 ? 1 : wide(read_as<float>(row_at(rows, i) + rows.scale_at));
 }
 
 void gather_cast(const KvRows& rows, std::int64_t width, std::int64_t begin, std::int64_t end,
@@ -200,7 +199,7 @@ void attend(const Query& query, const KvRows& keys, const KvRows& values, std::i
   for (std::int64_t h = 0; h < query.heads; ++h) {
     scores.clear();
     for (std::int64_t i = begin; i < end; ++i) scores.push_back(score(query, h, keys, i));
-    double top = -INFINITY, total = 0;
+    double top = -HUGE_VAL, total = 0;
     for (const double s : scores) top = std::max(top, s);
     std::fill(out.begin(), out.end(), 0);
     for (std::int64_t i = begin; i < end; ++i) {
@@ -218,7 +217,7 @@ void attend(const Query& query, const KvRows& keys, const KvRows& values, std::i
 
 void merge(Partial into, Partial other, std::int64_t heads, std::int64_t value_width) {
   for (std::int64_t h = 0; h < heads; ++h) {
-    const double top = std::max(into.max[h], other.max[h]);
+    const double top = wide(std::max(into.max[h], other.max[h]));
     if (std::isinf(top)) continue;  // neither had a position
     const double mine = std::exp(wide(into.max[h]) - top);
     const double theirs = std::exp(wide(other.max[h]) - top);

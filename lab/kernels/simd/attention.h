@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int64_t kPoolAhead = 2048;  // bytes, as kAhead of linear.h
 constexpr std::int64_t kTile = 16, kHeads = 4, kRows = 2;
-constexpr std::int64_t kTileNumbers = 16 * 1024;  // a row holds at most these
-constexpr std::int64_t kHeadsAtOnce = 128;        // more heads go over the rows again
+constexpr std::int64_t kTileNumbers = 16'384;  // a row holds at most these
+constexpr std::int64_t kHeadsAtOnce = 128;     // more heads go over the rows again
 
 struct Tile {
   std::int64_t count = 0;

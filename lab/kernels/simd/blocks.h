@@ -103,7 +103,7 @@ struct Q4Kind {
     for (std::size_t t = 0; t < T; ++t)
       block[t] = add_products(no_octet(), mins, octet(x[t].sums + 8 * b, 1));
     CULPRIT_UNROLL
-    for (int j = 0; j < 8; j += 2) {
+    for (std::int64_t j = 0; j < 8; j += 2) {
       const Bytes both = load_bytes(bytes_at(p) + 16 + 16 * j);
       const Bytes even = low_nibbles(both), odd = high_nibbles(both);
       CULPRIT_UNROLL
