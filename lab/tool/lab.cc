@@ -18,10 +18,9 @@ void report(const Error& error, std::FILE* err) {
 // Whether all is well; false: a check missed.
 Result<bool> dispatch(const Options& options, Screen& screen) {
   if (options.command == Command::kCheck) return check(options, screen);
-  const auto command = options.command == Command::kRun     ? run
-                       : options.command == Command::kBench ? bench
-                                                            : make_model;
-  const Status done = command(options, screen);
+  const Status done = options.command == Command::kRun     ? run(options, screen)
+                      : options.command == Command::kBench ? bench(options, screen)
+                                                           : make_model(options, screen);
   if (!done.ok()) return done.error();
   return true;
 }

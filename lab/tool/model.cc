@@ -2,28 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include <utility>
 
 namespace culprit::lab {
 namespace {
-
-// Widths times `scale`, to the next multiple of what the blocks of any format need; heads in whole
-// groups, their dimensions as they are.
-void scale_widths(ModelConfig& config, double scale) {
-  const auto scaled = [&](std::int64_t& field, std::int64_t step) {
-    if (field == 0) return;
-    const double blocks =
-        std::round(static_cast<double>(field) * scale / static_cast<double>(step));
-    field = std::max<std::int64_t>(static_cast<std::int64_t>(blocks), 1) * step;
-  };
-  const std::int64_t per_group = config.heads / config.kv_heads;
-  scaled(config.kv_heads, 1);
-  config.heads = config.kv_heads * per_group;
-  for (std::int64_t* width : {&config.hidden, &config.intermediate, &config.moe_intermediate,
-                              &config.q_lora_rank, &config.kv_lora_rank, &config.vocab})
-    scaled(*width, 256);
-}
 
 std::int64_t bytes_of(const Mlp& mlp) {
   return mlp.gate.bytes() + mlp.up.bytes() + mlp.down.bytes();
@@ -50,18 +32,7 @@ std::int64_t bytes_of(const Weights& weights) {
 
 Result<ModelConfig> shaped_config(const Options& options) {
   TRY(ModelConfig config, preset(options.preset));
-  config.layers = options.layers.value_or(config.layers);
-  if (options.dense_layers) config.dense_layers = *options.dense_layers;
-  config.dense_layers = std::min(config.dense_layers, config.layers);
-  if (options.experts && config.router.experts > 0) {
-    config.router.experts = *options.experts;
-    config.router.per_token = std::min(config.router.per_token, config.router.experts);
-    if (config.router.experts % config.router.groups != 0)
-      config.router.groups = config.router.groups_kept = 1;
-  }
-  if (options.scale != 1) scale_widths(config, options.scale);
-  TRY([[maybe_unused]] const Ok checked, check(config, "--preset " + options.preset));
-  return config;
+  return resized(std::move(config), options.resize);
 }
 
 Status load_model(const Options& options, LoadedModel& model) {

@@ -132,8 +132,8 @@ Status set_layers(Options& options, std::string_view text) {
   if (parts.size() > 2 || parts[0] + parts.back() < 1)
     return usage(fmt::format("\"{}\" is not right", text),
                  "--layers N, or --layers D,M: D dense layers and M with experts");
-  if (parts.size() == 2) options.dense_layers = parts[0];
-  options.layers = parts.size() == 2 ? parts[0] + parts[1] : parts[0];
+  if (parts.size() == 2) options.resize.dense_layers = parts[0];
+  options.resize.layers = parts.size() == 2 ? parts[0] + parts[1] : parts[0];
   return Ok{};
 }
 
@@ -168,7 +168,7 @@ Status set_container(Options& options, std::string_view text) {
   if (text != "safetensors" && text != "gguf")
     return usage(fmt::format("unknown format \"{}\"", text),
                  did_you_mean(text, {"safetensors", "gguf"}, "safetensors or gguf"));
-  options.container = text;
+  options.container = text == "gguf" ? ContainerKind::kGguf : ContainerKind::kSafetensors;
   return Ok{};
 }
 
@@ -192,11 +192,11 @@ constexpr Flag kFlags[] = {
      set_layers},
     {"--experts", "N", kToModels, "N experts in a layer of the preset",
      [](Options& o, std::string_view v) -> Status {
-       TRY(o.experts, whole(v, 1, 1024));
+       TRY(o.resize.experts, whole(v, 1, 1024));
        return Ok{};
      }},
     {"--scale", "F", kToModels, "the preset's widths times F",
-     [](Options& o, std::string_view v) { return set(o.scale, v, 0.001, 16); }},
+     [](Options& o, std::string_view v) { return set(o.resize.scale, v, 0.001, 16); }},
     {"--tp-shard", "R/N", kToEngine, "the share of rank R of N of a random model, by itself",
      set_shard},
     {"--seed", "N", kToModels, "of random weights, prompts and draws",
@@ -249,7 +249,12 @@ constexpr Flag kFlags[] = {
        o.output = v;
        return Ok{};
      }},
-    {"--json", "[FILE]", kToEngine | kToCheck, "the answer as JSON, to FILE or the standard output",
+    {"--overwrite", "", kToMake, "write over what is there",
+     [](Options& o, std::string_view) -> Status {
+       o.overwrite = true;
+       return Ok{};
+     }},
+    {"--json", "[FILE]", kToModels | kToCheck, "the answer as JSON, to FILE or the standard output",
      [](Options& o, std::string_view v) -> Status {
        o.json = v.empty() ? "-" : std::string(v);
        return Ok{};
@@ -339,8 +344,8 @@ Status check_together(const Options& options) {
                  options.command == Command::kMakeModel
                      ? "--preset NAME; `culprit lab --help` lists them"
                      : "--model PATH for a checkpoint, or --preset NAME for a random one");
-  const bool shaped =
-      options.layers || options.experts || options.scale != 1 || options.shard.of > 1;
+  const bool shaped = options.resize.layers || options.resize.experts ||
+                      options.resize.scale != 1 || options.shard.of > 1;
   if (!options.model.empty() && shaped)
     return usage("--layers, --experts, --scale and --tp-shard shape random models",
                  "leave them out, or give --preset instead of --model");

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "lab/engine/attention.h"
 #include "lab/engine/sampling.h"
+#include "lab/files/make_model.h"
 #include "lab/kernels/isa.h"
 #include "lab/model/random_model.h"
 
@@ -26,8 +27,7 @@ struct Options {
   // Which model: a checkpoint, or a random one.
   std::string model, preset;
   Scheme scheme = Scheme::kBf16;
-  std::optional<std::int64_t> layers, dense_layers, experts;  // in place of the preset's
-  double scale = 1;
+  Resize resize;  // of the preset
   Shard shard;
   std::uint64_t seed = 0;
 
@@ -48,7 +48,9 @@ struct Options {
   std::optional<Isa> isa;  // none: the best one, in `check` all
 
   // Where the answer goes.
-  std::string output, container = "safetensors";
+  std::string output;
+  ContainerKind container = ContainerKind::kSafetensors;
+  bool overwrite = false;
   std::optional<std::string> json;  // "-": the standard output
   bool quiet = false;
 };
