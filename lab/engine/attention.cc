@@ -202,14 +202,14 @@ void Attention::attend_part(const float* q, const KvRows& rows, std::int64_t len
   KvRows keys = rows, values = rows;
   keys.data += group * layout_.key_step * number_bytes();
   values.data += (layout_.value_at + group * layout_.value_step) * number_bytes();
-  const Partial whole = partial(token, 0, head), more = extra(thread * (kMostParts - 1), head);
   for (std::int64_t begin = part.begin; begin < part.end; begin += length) {
     const std::int64_t end = std::min(begin + length, part.end);
     if (side_by_side_ || begin == 0) {
       kernels_.attend(query, keys, values, begin, end, partial(token, begin / length, head));
     } else {
+      const Partial more = extra(thread * (kMostParts - 1), head);
       kernels_.attend(query, keys, values, begin, end, more);
-      kernels_.merge(whole, more, heads, layout_.value_width);
+      kernels_.merge(partial(token, 0, head), more, heads, layout_.value_width);
     }
   }
 }
