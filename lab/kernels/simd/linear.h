@@ -75,10 +75,20 @@ inline void each_row(const Rows& rows, const Batch& x, std::int64_t begin, std::
 
 // ---- BF16 and E4M3, with activations in BF16 --------------------------------------------------------
 constexpr std::int64_t kPairStep = 4 * W;  // what pairs2 reads
+constexpr std::int64_t kUsualBlock = 128;  // columns that share a scale
 
 // Sums of R rows and T tokens, each in two parts.
 template <std::size_t R, std::size_t T>
 using Sums = F[R][T][2];
+
+template <std::size_t R, std::size_t T>
+CULPRIT_INLINE void clear_sums(Sums<R, T>& sums) {
+  CULPRIT_UNROLL
+  for (std::size_t r = 0; r < R; ++r) {
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) sums[r][t][0] = sums[r][t][1] = zero();
+  }
+}
 
 template <std::int64_t kAhead, std::size_t R, std::size_t T, class Code>
 CULPRIT_INLINE void add_pairs(const Code* const* w, std::int64_t w_at, const std::byte* const* x,
@@ -104,11 +114,7 @@ CULPRIT_INLINE void add_pairs(const Code* const* w, std::int64_t w_at, const std
 template <std::int64_t kAhead, std::size_t R, std::size_t T, class Code>
 CULPRIT_INLINE void pair_sums(const Code* const* w, const std::byte* const* x, std::int64_t from,
                               std::int64_t to, Sums<R, T>& acc) {
-  CULPRIT_UNROLL
-  for (std::size_t r = 0; r < R; ++r) {
-    CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t) acc[r][t][0] = acc[r][t][1] = zero();
-  }
+  clear_sums<R, T>(acc);
   std::int64_t i = from;
   for (; i + kPairStep <= to; i += kPairStep) add_pairs<kAhead, R, T>(w, i, x, i, acc);
   if (i == to) return;
@@ -153,23 +159,34 @@ struct PairRows {
     const std::byte* scales[R];
     for (std::size_t r = 0; r < R; ++r)
       scales[r] = m.block_scales + (row + signed_of(r) * step) / m.scale_block * blocks * 4;
-    CULPRIT_UNROLL
-    for (std::size_t r = 0; r < R; ++r) {
-      CULPRIT_UNROLL
-      for (std::size_t t = 0; t < T; ++t) total[r][t][0] = total[r][t][1] = zero();
+    clear_sums<R, T>(total);
+    std::int64_t b = 0;
+    if (m.scale_block == kUsualBlock) {  // whole ones of the usual size, without loops in loops
+      for (; (b + 1) * kUsualBlock <= m.cols; ++b) {
+        Sums<R, T> acc;
+        clear_sums<R, T>(acc);
+        CULPRIT_UNROLL
+        for (std::int64_t i = 0; i < kUsualBlock; i += kPairStep)
+          add_pairs<512, R, T>(w, b * kUsualBlock + i, x, b * kUsualBlock + i, acc);
+        add_scaled_sums<R, T>(acc, scales, b, total);
+      }
     }
-    for (std::int64_t b = 0; b < blocks; ++b) {
+    for (; b < blocks; ++b) {
       Sums<R, T> acc;
       pair_sums<512, R, T>(w, x, b * m.scale_block, least((b + 1) * m.scale_block, m.cols), acc);
+      add_scaled_sums<R, T>(acc, scales, b, total);
+    }
+  }
+
+  template <std::size_t R, std::size_t T>
+  CULPRIT_INLINE static void add_scaled_sums(const Sums<R, T>& acc, const std::byte* const* scales,
+                                             std::int64_t b, Sums<R, T>& total) {
+    CULPRIT_UNROLL
+    for (std::size_t r = 0; r < R; ++r) {
+      const F scale = set1(load_as<float>(scales[r] + 4 * b));
       CULPRIT_UNROLL
-      for (std::size_t r = 0; r < R; ++r) {
-        const F scale = set1(load_as<float>(scales[r] + 4 * b));
-        CULPRIT_UNROLL
-        for (std::size_t t = 0; t < T; ++t) {
-          total[r][t][0] = fma(acc[r][t][0], scale, total[r][t][0]);
-          total[r][t][1] = fma(acc[r][t][1], scale, total[r][t][1]);
-        }
-      }
+      for (std::size_t t = 0; t < T; ++t)
+        total[r][t][0] = fma(add(acc[r][t][0], acc[r][t][1]), scale, total[r][t][0]);
     }
   }
 };
