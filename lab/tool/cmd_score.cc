@@ -35,8 +35,7 @@ Status score_fast(const Options& options, const Weights& weights, OutputFile& fi
   shape.tokens = length;
   shape.format = options.kv_format;
   TRY(Pool pool, Pool::make(shape, 1, length));
-  Workers workers(options.threads > 0 ? options.threads
-                                      : static_cast<int>(usable_cores().size()));
+  Workers workers(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size()));
   Launcher launch(workers);
   TRY(const auto forward,
       Forward::make(weights, pool, kernels(options.isa.value_or(best_isa())), launch,
@@ -75,7 +74,7 @@ Status score(const Options& options, Screen& screen) {
   TRY([[maybe_unused]] const Ok checked, check_tokens(options, weights));
   TRY(OutputFile file, OutputFile::create(options.output));
   Status scored = options.oracle ? score_oracle(options, weights, file, screen)
-                                       : score_fast(options, weights, file);
+                                 : score_fast(options, weights, file);
   if (!scored.ok()) return scored;
   TRY([[maybe_unused]] const Ok committed, file.commit());
   return screen.answer(fmt::format("{}: {} rows of {} scores, float32\n", options.output,
