@@ -97,6 +97,7 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
     case CommandId::kForge:
       return run_beside(beside.forge, settings, console);
     case CommandId::kLab:
+      std::signal(SIGINT, leave_at_once);
       return run_beside(beside.lab, settings, console);
     case CommandId::kHelp:
       return help(settings, console, beside);
