@@ -24,8 +24,8 @@ class Peers:
     def lab(self, *words):
         return run([self.culprit, "lab", *words])
 
-    def llama(self, *words, cores=None):
-        return run([*(["taskset", "-c", cores] if cores else []), "node", HERE / "llama.mjs", *words])
+    def llama(self, *words):
+        return run(["node", HERE / "llama.mjs", *words])
 
     def model(self, name, scheme, seed, *shape):
         """The GGUF of a random model; made where it is not there yet."""
