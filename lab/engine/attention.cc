@@ -156,50 +156,62 @@ Partial Attention::partial(std::int64_t token, std::int64_t part, std::int64_t h
   return {max_ + at, sum_ + at, out_ + at * layout_.value_width};
 }
 
+std::int64_t Attention::number_bytes() const {
+  return pool_.shape().format == KvFormat::kBf16 || casts() ? 2 : 1;
+}
+
 void Attention::attend(int layer, std::span<const Reach> reaches, const float* q) {
   const auto tokens = static_cast<std::int64_t>(reaches.size());
-  const std::int64_t groups = layout_.groups, heads = layout_.heads / groups;
-  const std::int64_t number = pool_.shape().format == KvFormat::kBf16 || casts() ? 2 : 1;
   side_by_side_ = tokens <= parallel_;
   Launch launch{.kernel = "attention",
-                .format = number == 2 ? "bf16" : "e4m3",
+                .format = number_bytes() == 2 ? "bf16" : "e4m3",
                 .layer = layer,
                 .tokens = tokens,
                 .rows = layout_.heads * layout_.value_width,
                 .cols = layout_.heads * layout_.width};
-  launch.written = launch.tokens * launch.rows * static_cast<std::int64_t>(sizeof(float));
-  launch.read = launch.tokens * launch.cols * static_cast<std::int64_t>(sizeof(float));
+  launch.written = launch.tokens * launch.rows * 4;
+  launch.read = launch.tokens * launch.cols * 4;
   cut_.clear();
   for (std::int64_t t = 0; t < tokens; ++t) {
     const std::int64_t count = reaches[static_cast<std::size_t>(t)].count;
-    launch.read += count * pool_.shape().width * number;
     const Split parts = split(count);
+    launch.read += count * pool_.shape().width * number_bytes();
     parts_[t] = parts.parts;
-    for (std::int64_t g = 0; g < groups; ++g) cut_.add(count, side_by_side_ ? parts.length : count);
+    for (std::int64_t group = 0; group < layout_.groups; ++group)
+      cut_.add(count, side_by_side_ ? parts.length : count);
   }
   launch_(launch, cut_.pieces(), [&](std::int64_t piece, int thread) {
     const Cut::Part part = cut_[piece];
-    const std::int64_t token = part.item / groups, group = part.item % groups;
+    const std::int64_t token = part.item / layout_.groups;
     const Reach& reach = reaches[static_cast<std::size_t>(token)];
-    const std::int64_t length = split(reach.count).length, head = group * heads;
-    const Query query{.q = q + (token * layout_.heads + head) * layout_.width,
-                      .heads = heads,
-                      .width = layout_.width,
-                      .value_width = layout_.value_width,
-                      .scale = layout_.scale};
-    const std::int64_t number_bytes = number;
-    KvRows keys = rows_of(layer, reach, token), values = keys;
-    keys.data += group * layout_.key_step * number_bytes;
-    values.data += (layout_.value_at + group * layout_.value_step) * number_bytes;
-    // Side by side each part has its own place; else a thread adds one part after the other.
-    for (std::int64_t begin = part.begin; begin < part.end; begin += length) {
-      const bool apart = side_by_side_ || begin == 0;
-      const Partial to =
-          apart ? partial(token, begin / length, head) : extra(thread * (kMostParts - 1), head);
-      kernels_.attend(query, keys, values, begin, std::min(begin + length, part.end), to);
-      if (!apart) kernels_.merge(partial(token, 0, head), to, heads, layout_.value_width);
-    }
+    attend_part(q, rows_of(layer, reach, token), split(reach.count).length, part, thread);
   });
+}
+
+// Positions of one token and one group of its heads. Side by side, each part has its own place; else
+// a thread adds one part after the other.
+void Attention::attend_part(const float* q, const KvRows& rows, std::int64_t length,
+                            const Cut::Part& part, int thread) const {
+  const std::int64_t token = part.item / layout_.groups, group = part.item % layout_.groups;
+  const std::int64_t heads = layout_.heads / layout_.groups, head = group * heads;
+  const Query query{.q = q + (token * layout_.heads + head) * layout_.width,
+                    .heads = heads,
+                    .width = layout_.width,
+                    .value_width = layout_.value_width,
+                    .scale = layout_.scale};
+  KvRows keys = rows, values = rows;
+  keys.data += group * layout_.key_step * number_bytes();
+  values.data += (layout_.value_at + group * layout_.value_step) * number_bytes();
+  for (std::int64_t begin = part.begin; begin < part.end; begin += length) {
+    const std::int64_t end = std::min(begin + length, part.end);
+    if (side_by_side_ || begin == 0) {
+      kernels_.attend(query, keys, values, begin, end, partial(token, begin / length, head));
+    } else {
+      const Partial more = extra(thread * (kMostParts - 1), head);
+      kernels_.attend(query, keys, values, begin, end, more);
+      kernels_.merge(partial(token, 0, head), more, heads, layout_.value_width);
+    }
+  }
 }
 
 void Attention::settle(std::int64_t token, std::int64_t begin, std::int64_t end) const {

@@ -72,7 +72,10 @@ class Attention {
   KvRows rows_of(int layer, const Reach& reach, std::int64_t token) const;
   Partial partial(std::int64_t token, std::int64_t part, std::int64_t head) const;
   Partial extra(std::int64_t slot, std::int64_t head) const;
+  std::int64_t number_bytes() const;  // of a number in the rows that are attended to
   void attend(int layer, std::span<const Reach> reaches, const float* q);
+  void attend_part(const float* q, const KvRows& rows, std::int64_t length, const Cut::Part& part,
+                   int thread) const;
 
   const Kernels& kernels_;
   Launcher& launch_;

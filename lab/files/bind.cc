@@ -59,7 +59,7 @@ Result<Weights> bind_slots(const ModelConfig& config, Naming naming,
 }
 
 Error missing(std::string_view name) {
-  return {Error::Code::kBadInput, fmt::format("tensor \"{}\" is missing", name), "the checkpoint",
+  return {Error::Code::kBadInput, fmt::format("tensor \"{}\" is missing", name), "",
           "the config asks for it; fetch all files of the checkpoint"};
 }
 

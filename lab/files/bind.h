@@ -20,7 +20,7 @@ Result<Weights> bind_gguf(const Container& container, const ModelConfig& config)
 // Binds every slot, layer by layer, until one fails.
 Result<Weights> bind_slots(const ModelConfig& config, Naming naming,
                            const std::function<Status(Slot&, Weights&)>& bind);
-Error missing(std::string_view name);
+Error missing(std::string_view name);  // without a place: that is the checkpoint as a whole
 Error misfit(std::string_view name, const Stored& tensor, std::string_view what);
 // kHf keeps leading extents of 1, GGUF may drop them: both forms are the same shape.
 bool has_shape(const Stored& tensor, std::initializer_list<std::int64_t> shape);

@@ -52,7 +52,7 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
   if (opened.ok()) return opened;
   Error error = opened.error();  // names in it come from the file
   error.what = text::clean(error.what);
-  error.where = text::clean(error.where);
+  error.where = text::clean(error.where.empty() ? path : error.where);
   return error;
 }
 

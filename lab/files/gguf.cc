@@ -87,7 +87,8 @@ class Gguf::Reader {
   void read_magic() {
     const auto magic = take(4, "its first four bytes");
     if (!error_ && std::memcmp(magic.data(), "GGUF", 4) != 0)
-      return fail("this is no GGUF file", 0, Error::Code::kBadInput, "pass a .gguf file");
+      return fail("this is no GGUF file", 0, Error::Code::kBadInput,
+                  "pass a .gguf file, or the folder that holds safetensors");
     const auto version = number<std::uint32_t>("its version");
     if (error_ || version == 2 || version == 3) return;
     const bool swapped = (version & 0xffffU) == 0 && version != 0;

@@ -175,6 +175,16 @@ Result<const Architecture*> architecture_of(const Gguf& file) {
                did_you_mean(*name, known, "the lab runs deepseek2, glm-dsa, qwen3moe and llama")};
 }
 
+// llama.cpp cuts large models into files that belong together.
+Status refuse_parts(const Gguf& file) {
+  const auto found = file.keys().find("split.count");
+  const auto* const count =
+      found == file.keys().end() ? nullptr : std::get_if<std::int64_t>(&found->second);
+  if (count == nullptr || *count <= 1) return Ok{};
+  return Error{kUnsupported, fmt::format("the file is one of {} parts", *count), file.path(),
+               "merge them with llama-gguf-split --merge"};
+}
+
 std::int64_t vocabulary(Keys& keys, const Gguf& file) {
   const auto tokens = file.keys().find("tokenizer.ggml.tokens");
   const auto* const list =
@@ -186,6 +196,7 @@ std::int64_t vocabulary(Keys& keys, const Gguf& file) {
 }  // namespace
 
 Result<ModelConfig> config_from_gguf(const Gguf& file) {
+  TRY([[maybe_unused]] const Ok whole, refuse_parts(file));
   TRY(const Architecture* const architecture, architecture_of(file));
   Keys keys(file, architecture->gguf);
   Keys tokenizer(file, "tokenizer.ggml");

@@ -252,7 +252,8 @@ Result<std::int64_t> make_model(const MakeModel& order) {
   maker->naming = gguf ? Naming::kGguf : Naming::kHf;
   std::vector<PlannedTensor> tensors = plan(maker);
   if (gguf) return write_gguf(order.path, order.model.config, tensors);
-  return write_safetensors(order.path, order.model.config, std::move(tensors), order.shard_bytes);
+  return write_safetensors(order.path, std::move(tensors), config_files(order.model),
+                           order.shard_bytes);
 }
 
 }  // namespace culprit::lab

@@ -29,6 +29,7 @@ OutputFile::~OutputFile() {
 }
 
 Status OutputFile::write(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return Ok{};
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
     return cannot_write(path_, errno);
   written_ += static_cast<std::int64_t>(bytes.size());

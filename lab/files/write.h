@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "lab/files/output_file.h"
-#include "lab/model/config.h"
+#include "lab/model/random_model.h"
 
 namespace culprit::lab {
 
@@ -22,10 +22,20 @@ struct PlannedTensor {
   std::function<Status(OutputFile&)> write;  // exactly `bytes`
 };
 
-// Files of at most about `shard_bytes`; with more than one, their index. config.json comes last: a
-// folder without it is no checkpoint. Returns the bytes written.
-Result<std::int64_t> write_safetensors(const std::string& folder, const ModelConfig& config,
+// A small file beside the tensors.
+struct TextFile {
+  std::string name, text;
+};
+// The files that say what a safetensors folder holds, in the order in which to write them: how it is
+// quantised, in the words that servers look for (ModelOpt's for NVFP4, DeepSeek's for FP8), and last
+// config.json, as a folder without it is no checkpoint.
+std::vector<TextFile> config_files(const RandomModel& model);
+
+// Files of at most about `shard_bytes`; with more than one, their index; then the texts. Returns the
+// bytes of the tensors' files.
+Result<std::int64_t> write_safetensors(const std::string& folder,
                                        std::vector<PlannedTensor> tensors,
+                                       const std::vector<TextFile>& texts,
                                        std::int64_t shard_bytes);
 
 // The keys that llama.cpp asks for, with a tokenizer of which only the number of tokens means anything.

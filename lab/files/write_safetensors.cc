@@ -16,26 +16,26 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::int64_t kHeaderAlignment = 8;
 
-using Shard = std::span<PlannedTensor>;
+using Part = std::span<PlannedTensor>;  // the tensors of one file
 
 // Cuts the list where a file would grow beyond the limit; a tensor stays whole.
-std::vector<Shard> shards_of(std::vector<PlannedTensor>& tensors, std::int64_t limit) {
-  std::vector<Shard> shards;
+std::vector<Part> shards_of(std::vector<PlannedTensor>& tensors, std::int64_t limit) {
+  std::vector<Part> shards;
   std::size_t first = 0;
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (i > first && bytes + tensors[i].bytes > limit) {
-      shards.push_back(Shard(tensors).subspan(first, i - first));
+      shards.push_back(Part(tensors).subspan(first, i - first));
       first = i;
       bytes = 0;
     }
     bytes += tensors[i].bytes;
   }
-  shards.push_back(Shard(tensors).subspan(first));
+  shards.push_back(Part(tensors).subspan(first));
   return shards;
 }
 
-std::string header_of(Shard tensors) {
+std::string header_of(Part tensors) {
   OrderedJson header;
   header["__metadata__"] = {{"format", "pt"}};
   std::int64_t end = 0;
@@ -51,7 +51,7 @@ std::string header_of(Shard tensors) {
   return text;
 }
 
-Result<OutputFile> write_shard(const std::string& path, Shard tensors) {
+Result<OutputFile> write_shard(const std::string& path, Part tensors) {
   // Values of four bytes first, then of two: all are aligned then, whatever the extents.
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     return safetensors_value_bytes(a.dtype) > safetensors_value_bytes(b.dtype);
@@ -75,10 +75,11 @@ Status write_text(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-Result<std::int64_t> write_safetensors(const std::string& folder, const ModelConfig& config,
+Result<std::int64_t> write_safetensors(const std::string& folder,
                                        std::vector<PlannedTensor> tensors,
+                                       const std::vector<TextFile>& texts,
                                        std::int64_t shard_bytes) {
-  const std::vector<Shard> shards = shards_of(tensors, shard_bytes);
+  const std::vector<Part> shards = shards_of(tensors, shard_bytes);
   std::vector<OutputFile> files;
   OrderedJson index;
   std::int64_t bytes = 0;
@@ -101,8 +102,10 @@ Result<std::int64_t> write_safetensors(const std::string& folder, const ModelCon
     TRY([[maybe_unused]] const Ok written,
         write_text(folder + "/" + kSafetensorsIndex, index.dump(1) + "\n"));
   }
-  TRY([[maybe_unused]] const Ok written,
-      write_text(folder + "/config.json", config_to_json(config)));
+  for (const TextFile& each : texts) {
+    TRY([[maybe_unused]] const Ok written,
+        write_text(fmt::format("{}/{}", folder, each.name), each.text));
+  }
   return bytes;
 }
 

@@ -136,11 +136,43 @@ void check_all_codes(const Kernels& fast, Checks& checks) {
   checks.push_back(worst);
 }
 
+// Where rounding to E2M1 and E4M3 turns: ties and their neighbours, block scales from what is nothing
+// through subnormals to beyond the largest, special values. With an input scale of 1 the step of a
+// block whose largest is 6 is 1.
+void check_turning_points(const Kernels& fast, Checks& checks) {
+  Worst worst{"prepare", "nvfp4, turning points", 0};
+  constexpr std::int64_t kBlocks = 97, kCols = 16 * kBlocks;
+  Draw draw(23);
+  std::vector<float> x = draw.numbers(kCols);
+  const float ties[] = {0.25F, 0.75F, 1.25F, 1.75F, 2.5F, 3.5F, 5};
+  for (std::size_t b = 0; b < kBlocks; ++b) {
+    float* const block = x.data() + 16 * b;
+    for (std::size_t i = 0; i < 16; ++i)
+      block[i] *= std::ldexp(1.0F, static_cast<int>(b % 32) - 16);
+    if (b % 4 != 0) continue;
+    block[0] = 6;
+    for (std::size_t i = 0; i < 7; ++i) {
+      const float sign = draw.bits() % 2 == 0 ? 1.0F : -1.0F;
+      block[2 * i + 1] = sign * ties[i];
+      block[2 * i + 2] = sign * std::nextafter(ties[i], b % 8 == 0 ? 0.0F : 9.0F);
+    }
+    if (b == 32) block[15] = std::numeric_limits<float>::infinity();
+    if (b == 64) block[15] = std::numeric_limits<float>::quiet_NaN();
+  }
+  const std::int64_t bytes = prepared_bytes(Activations::kNvfp4, kCols);
+  Placed got(bytes, 0), want(bytes, 0);
+  fast.prepare(Activations::kNvfp4, x.data(), kCols, 1, got.data());
+  kernels(Isa::kReference).prepare(Activations::kNvfp4, x.data(), kCols, 1, want.data());
+  for (std::int64_t i = 0; i < bytes; ++i) worst.see_same(got.data()[i] == want.data()[i]);
+  checks.push_back(worst);
+}
+
 }  // namespace
 
 void check_linear(const Kernels& fast, Checks& checks) {
   for (const DrawnKind& kind : drawn_kinds()) check_kind(fast, kind, checks);
   check_all_codes(fast, checks);
+  check_turning_points(fast, checks);
 }
 
 }  // namespace culprit::lab

@@ -11,7 +11,7 @@
 namespace culprit::lab {
 namespace {
 
-constexpr std::int64_t kChunk = 1 << 20;
+constexpr std::int64_t kPage = 4096, kChunk = 256;  // shares are of whole pages
 
 // "32768K" of one cache of CPU 0; 0 where there is none.
 std::int64_t sysfs_cache(int index) {
@@ -56,17 +56,18 @@ Result<Roof> Roof::prepare(Team& team, Isa isa, std::int64_t bytes) {
   TRY(Pages to, Pages::reserve(bytes));
   Roof roof(team, kernels(isa), std::move(from), std::move(to));
   for (const Pages* pages : {&roof.from_, &roof.to_})  // every page there before any is timed
-    team.run(pages->bytes(), kChunk, [&](std::int64_t begin, std::int64_t end) {
-      std::memset(pages->data() + begin, 1, static_cast<std::size_t>(end - begin));
+    team.run(pages->bytes() / kPage, kChunk, [&](std::int64_t begin, std::int64_t end) {
+      std::memset(pages->data() + begin * kPage, 1,
+                  static_cast<std::size_t>((end - begin) * kPage));
     });
   return roof;
 }
 
 double Roof::seconds(Move move, bool plain) {
   const Kernels& k = *table_;
-  return team_->run(from_.bytes(), kChunk, [&](std::int64_t begin, std::int64_t end) {
-    std::byte *const from = from_.data() + begin, *const to = to_.data() + begin;
-    const std::int64_t n = end - begin;
+  return team_->run(from_.bytes() / kPage, kChunk, [&](std::int64_t begin, std::int64_t end) {
+    std::byte *const from = from_.data() + begin * kPage, *const to = to_.data() + begin * kPage;
+    const std::int64_t n = (end - begin) * kPage;
     if (move == Move::kRead)
       k.read_memory(from, n);
     else if (move == Move::kWrite && plain)

@@ -30,7 +30,7 @@ int usable_cpus() {
   return std::max(1, CPU_COUNT(&allowed));
 }
 
-Team::Team(int threads) {
+Team::Team(int threads) : next_(static_cast<std::size_t>(threads)) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this, i] { serve(i); });
 }
 
@@ -41,6 +41,15 @@ Team::~Team() {
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+}
+
+std::int64_t Team::share_begin(std::int64_t share) const { return n_ * share / threads(); }
+
+void Team::take_chunks(std::int64_t share) {
+  const std::int64_t end = share_begin(share + 1);
+  std::atomic<std::int64_t>& next = next_[static_cast<std::size_t>(share)];
+  for (std::int64_t begin = next.fetch_add(chunk_); begin < end; begin = next.fetch_add(chunk_))
+    (*work_)(begin, std::min(begin + chunk_, end));
 }
 
 void Team::serve(int index) {
@@ -60,8 +69,7 @@ void Team::serve(int index) {
       ready_.fetch_add(1);  // one more than there are threads: go
     }
     while (ready_.load() <= all) std::this_thread::yield();
-    for (std::int64_t begin = next_.fetch_add(chunk_); begin < n_; begin = next_.fetch_add(chunk_))
-      (*work_)(begin, std::min(begin + chunk_, n_));
+    for (int share = 0; share < all; ++share) take_chunks((index + share) % all);
     const std::lock_guard lock(mutex_);
     if (++done_ < all) continue;
     end_ = Clock::now();
@@ -74,7 +82,8 @@ double Team::run(std::int64_t n, std::int64_t chunk, const Work& work) {
   n_ = n;
   chunk_ = chunk;
   work_ = &work;
-  next_ = 0;
+  for (std::int64_t share = 0; share < threads(); ++share)
+    next_[static_cast<std::size_t>(share)] = share_begin(share);
   ready_ = 0;
   done_ = 0;
   ++pass_;

@@ -1,7 +1,8 @@
-// Pinned threads for measuring: a pass runs a function over chunks of some work, each thread taking
-// the next chunk when it is done with one, and takes as long as from the moment all were ready to
-// the moment all are done. Threads that wait give their core away, so that a pass ends soon even
-// where another process has one of the cores.
+// Pinned threads for measuring: a pass runs a function over chunks of some work and takes as long as
+// from the moment all threads were ready to the moment all are done. A thread takes the chunks of its
+// own share in order, which memory likes best, then those that others have not come to yet: a thread
+// whose core is lost to another process holds up one chunk, not its share. Threads that wait give
+// their core away.
 #pragma once
 
 #include <atomic>
@@ -32,6 +33,8 @@ class Team {
  private:
   using Clock = std::chrono::steady_clock;
   void serve(int index);
+  void take_chunks(std::int64_t share);
+  std::int64_t share_begin(std::int64_t share) const;
 
   std::mutex mutex_;
   std::condition_variable wake_, finished_;
@@ -39,7 +42,7 @@ class Team {
   bool ends_ = false;
   std::int64_t n_ = 0, chunk_ = 1;
   const Work* work_ = nullptr;
-  std::atomic<std::int64_t> next_{0};
+  std::vector<std::atomic<std::int64_t>> next_;  // of each share
   std::atomic<int> ready_{0};
   int done_ = 0;
   Clock::time_point start_, end_;

@@ -285,6 +285,9 @@ TEST(Gguf, WhatTheLabDoesNotCompute) {
                kUnsupported);
   expect_error(plain().number("llama.attention.value_length", 4).bytes(), "value_length",
                kUnsupported);
+  EXPECT_TRUE(open(plain().key("split.count", 2, raw(std::uint16_t{1})).bytes()).ok());
+  expect_error(plain().key("split.count", 2, raw(std::uint16_t{3})).bytes(), "3 parts",
+               kUnsupported);
   GgufFile bias = plain();
   bias.add("blk.0.attn_q.bias", {16}, kF32, zeros(64));
   expect_error(bias.bytes(), "attn_q.bias", kUnsupported);

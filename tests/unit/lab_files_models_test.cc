@@ -101,6 +101,25 @@ TEST(MakeModel, SafetensorsInShards) {
   expect_safetensors({micro("tiny-glm-5"), Scheme::kFp8, 5}, 1);
 }
 
+TEST(MakeModel, SaysHowItIsQuantised) {
+  const TempFolder folder;
+  written(
+      order({micro("tiny-glm-5"), Scheme::kNvfp4, 1}, ContainerKind::kSafetensors, folder.at("a")));
+  const auto nvfp4 =
+      nlohmann::json::parse(test::read_all(folder.at("a/hf_quant_config.json")))["quantization"];
+  EXPECT_EQ(nvfp4["quant_algo"], "NVFP4");
+  EXPECT_EQ(nvfp4["group_size"], 16);
+  EXPECT_EQ(nvfp4["exclude_modules"],
+            nlohmann::json({"lm_head", "model.layers.0.self_attn*", "model.layers.1.self_attn*",
+                            "model.layers.1.mlp.gate"}));
+  written(
+      order({micro("tiny-glm-5"), Scheme::kFp8, 1}, ContainerKind::kSafetensors, folder.at("b")));
+  const auto fp8 =
+      nlohmann::json::parse(test::read_all(folder.at("b/config.json")))["quantization_config"];
+  EXPECT_EQ(fp8["quant_method"], "fp8");
+  EXPECT_EQ(fp8["weight_block_size"], nlohmann::json({128, 128}));
+}
+
 // The rows of a GGUF slot, put back into the order of safetensors.
 std::vector<float> in_hf_order(const Slot& slot, const ModelConfig& c, const MlaWeights* mla) {
   if (slot.role == Role::kKeyB) {  // with v_b: all of kv_b

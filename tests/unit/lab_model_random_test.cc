@@ -201,8 +201,12 @@ std::vector<Slot> slots_of(Weights& weights, Naming naming) {
   return slots;
 }
 
+// The preset of two layers, one of them with four experts if it has any.
 RandomModel tiny(std::string_view name, Scheme scheme, std::uint64_t seed = 5) {
-  return {*preset(name), scheme, seed};
+  ModelConfig config = *preset(name);
+  config.layers = 2;
+  if (config.router.experts > 0) config = *resized(config, {.experts = 4});
+  return {config, scheme, seed};
 }
 
 TEST(RandomWeights, HaveTheirShapes) {

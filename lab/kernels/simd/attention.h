@@ -9,7 +9,6 @@
 namespace culprit::lab {
 namespace {
 
-constexpr std::int64_t kPoolAhead = 2048;  // bytes, as kAhead of linear.h
 constexpr std::int64_t kTile = 16, kHeads = 4, kRows = 2;
 constexpr std::int64_t kTileNumbers = 16'384;  // a row holds at most these
 constexpr std::int64_t kHeadsAtOnce = 128;     // more heads go over the rows again
@@ -22,12 +21,6 @@ struct Tile {
 
 inline const std::byte* row_at(const KvRows& rows, std::int64_t i) {
   return rows.data + (rows.index != nullptr ? rows.index[i] : i) * rows.stride;
-}
-
-inline void cast_row(const std::uint8_t* e4m3, std::int64_t n, Bf16* out) {
-  std::int64_t i = 0;
-  for (; i + 64 <= n; i += 64) to_bf16_64(e4m3 + i, out + i);
-  cast(e4m3 + i, n - i, out + i);
 }
 
 // Rows [begin, begin + count) ready to be multiplied; `decoded` has room for a tile.
@@ -259,7 +252,6 @@ void cast_pool(const std::uint8_t* e4m3, std::int64_t n, Bf16* out) {
   std::int64_t i = least(n, static_cast<std::int64_t>((64 - address % 64) % 64 / sizeof(Bf16)));
   cast_row(e4m3, i, out);
   for (; i + 64 <= n; i += 64) {
-    __builtin_prefetch(e4m3 + i + kPoolAhead, 0, 0);
     stream_as_bf16(e4m3 + i, out + i);
   }
   cast_row(e4m3 + i, n - i, out + i);
@@ -269,8 +261,6 @@ void cast_pool(const std::uint8_t* e4m3, std::int64_t n, Bf16* out) {
 std::uint64_t read_memory(const std::byte* p, std::int64_t n) {
   Line a = load_line(p), b = a, c = a, d = a;
   for (std::int64_t i = 0; i < n; i += 256) {
-    for (std::int64_t line = 0; line < 256; line += 64)
-      __builtin_prefetch(p + i + line + kPoolAhead, 0, 3);
     a = mix(a, load_line(p + i));
     b = mix(b, load_line(p + i + 64));
     c = mix(c, load_line(p + i + 128));
@@ -290,7 +280,6 @@ void write_memory(std::byte* p, std::int64_t n) {
 
 void copy_memory(const std::byte* from, std::int64_t n, std::byte* to) {
   for (std::int64_t i = 0; i < n; i += 64) {
-    __builtin_prefetch(from + i + kPoolAhead, 0, 0);
     stream(to + i, load_line(from + i));
   }
   stream_end();

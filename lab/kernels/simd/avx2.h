@@ -129,11 +129,14 @@ inline F to_float(Lanes a) { return _mm256_cvtepi32_ps(a); }
 inline void store(std::int32_t* p, Lanes a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a);
 }
-inline F scales_by_two(const std::uint8_t* e4m3) {
-  std::int32_t word;
-  std::memcpy(&word, e4m3, sizeof word);
-  const __m128i halves = halves_of_e4m3(_mm_cvtepu8_epi16(_mm_cvtsi32_si128(word)));
-  return _mm256_mul_ps(_mm256_cvtph_ps(_mm_unpacklo_epi16(halves, halves)), set1(kHalfUnit));
+inline F load_twice(const Bf16* p) {
+  const __m256i four =
+      _mm256_broadcastq_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  constexpr char kNone = -128;  // a zero
+  const __m256i places = _mm256_setr_epi8(
+      kNone, kNone, 0, 1, kNone, kNone, 0, 1, kNone, kNone, 2, 3, kNone, kNone, 2, 3,  //
+      kNone, kNone, 4, 5, kNone, kNone, 4, 5, kNone, kNone, 6, 7, kNone, kNone, 6, 7);
+  return _mm256_castsi256_ps(_mm256_shuffle_epi8(four, places));
 }
 
 // ---- memory ---------------------------------------------------------------------------------------

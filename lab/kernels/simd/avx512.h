@@ -153,11 +153,11 @@ struct Codes {
   __m512i even, odd;  // biased, hence unsigned
 };
 inline Codes decode(const std::uint8_t* codes) {
-  const __m512i nibble = _mm512_set1_epi8(15), bytes = load64(codes);
+  // A table of 64 that repeats: the lookup uses 6 bits, the upper two of which may be anything.
   const __m128i biased = _mm_add_epi8(load16(kDoubledE2m1), _mm_set1_epi8(Nvfp4Layout::kBias));
-  const __m512i table = _mm512_broadcast_i32x4(biased);
-  return {_mm512_shuffle_epi8(table, _mm512_and_si512(bytes, nibble)),
-          _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(bytes, 4), nibble))};
+  const __m512i table = _mm512_broadcast_i32x4(biased), bytes = load64(codes);
+  return {_mm512_permutexvar_epi8(bytes, table),
+          _mm512_permutexvar_epi8(_mm512_srli_epi16(bytes, 4), table)};
 }
 inline Lanes dot(const Codes& w, const std::int8_t* even, const std::int8_t* odd,
                  const std::int32_t* starts) {
@@ -166,11 +166,13 @@ inline Lanes dot(const Codes& w, const std::int8_t* even, const std::int8_t* odd
 }
 inline F to_float(Lanes a) { return _mm512_cvtepi32_ps(a); }
 inline void store(std::int32_t* p, Lanes a) { _mm512_storeu_si512(p, a); }
-inline F scales_by_two(const std::uint8_t* e4m3) {
-  const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(e4m3));
-  const __m128i halves = halves_of_e4m3(_mm_cvtepu8_epi16(codes));
-  const __m128i low = _mm_unpacklo_epi16(halves, halves), high = _mm_unpackhi_epi16(halves, halves);
-  return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_set_m128i(high, low)), set1(kHalfUnit));
+inline F load_twice(const Bf16* p) {
+  const __m512i eight = _mm512_broadcast_i32x4(load16(p));
+  const __m512i places =
+      _mm512_setr_epi32(0, 0, 1 << 16, 1 << 16, 2 << 16, 2 << 16, 3 << 16, 3 << 16, 4 << 16,
+                        4 << 16, 5 << 16, 5 << 16, 6 << 16, 6 << 16, 7 << 16, 7 << 16);
+  constexpr __mmask32 kUpperHalves = 0xaaaaaaaa;
+  return _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(kUpperHalves, places, eight));
 }
 
 // ---- memory ---------------------------------------------------------------------------------------

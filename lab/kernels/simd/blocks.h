@@ -30,7 +30,7 @@ inline float half_at(const std::byte* p) { return half_value(load_as<std::uint16
 // Each kind adds its block b, at p, to the sums of T tokens.
 struct Q8Kind {
   using Block = BlockQ8_0;
-  static constexpr std::int64_t kScaled = 32;
+  static constexpr std::int64_t kScaled = 32, kAhead = 0;
   template <std::size_t T>
   static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T]) {
     const float d = half_at(p);
@@ -43,7 +43,7 @@ struct Q8Kind {
 
 struct Mxfp4Kind {
   using Block = BlockMxfp4;
-  static constexpr std::int64_t kScaled = 32;
+  static constexpr std::int64_t kScaled = 32, kAhead = 512;
   template <std::size_t T>
   static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T]) {
     const float d = half_e8m0(load_as<std::uint8_t>(p));
@@ -56,7 +56,7 @@ struct Mxfp4Kind {
 
 struct Nvfp4Kind {
   using Block = BlockNvfp4;
-  static constexpr std::int64_t kScaled = 32;
+  static constexpr std::int64_t kScaled = 32, kAhead = 512;
   // UE4M3, halved: no sign, and 0x7f is zero. A half's exponent has room for it, 2^8 too low.
   static float scale_at(const std::byte* p) {
     const auto code = load_as<std::uint8_t>(p);
@@ -80,7 +80,7 @@ struct Nvfp4Kind {
 
 struct Q4Kind {
   using Block = BlockQ4_K;
-  static constexpr std::int64_t kScaled = 256;
+  static constexpr std::int64_t kScaled = 256, kAhead = 512;
   // 6-bit scales and mins of the 8 sub-blocks, as bytes, four at a time.
   struct Scales {
     std::uint32_t scale[2], min[2];
@@ -120,7 +120,7 @@ struct Q4Kind {
 
 struct Q6Kind {
   using Block = BlockQ6_K;
-  static constexpr std::int64_t kScaled = 256;
+  static constexpr std::int64_t kScaled = 256, kAhead = 512;
   // 32 values: sub-blocks with the scales at s.
   template <std::size_t T>
   static void add_part(Bytes low, Bytes high, const float* s, std::int64_t at,
@@ -160,27 +160,39 @@ struct Q6Kind {
 // Blocks go to two sums in turn: one would wait for its own additions.
 template <class Kind>
 struct BlockRows {
+  static constexpr std::size_t kRows = 1;
   const Matrix& m;
 
-  template <std::size_t T>
-  void dot(std::int64_t row, const std::byte* const* x, float* out) const {
+  template <std::size_t R, std::size_t T>
+  void dot(std::int64_t row, std::int64_t step, const std::byte* const* x, float (*out)[T]) const {
     constexpr std::int64_t kBytes = sizeof(typename Kind::Block);
-    const std::byte* p = m.data + row * m.row_bytes();
+    const std::int64_t row_bytes = m.row_bytes();
+    const std::byte* const first = m.data + row * row_bytes;
     Int8Token tokens[T];
     int8_tokens<T>(x, Int8Layout(m.cols, Kind::kScaled), tokens);
-    Octet acc[T], other[T];
+    Octet acc[R][T], other[R][T];
     CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t) acc[t] = other[t] = no_octet();
-    const std::int64_t blocks = m.cols / Kind::Block::kValues;
-    std::int64_t b = 0;
-    for (; b + 2 <= blocks; b += 2, p += 2 * kBytes) {
-      for (std::int64_t line = 0; line < 2 * kBytes; line += 64) ask_ahead(p + line);
-      Kind::template add<T>(p, b, tokens, acc);
-      Kind::template add<T>(p + kBytes, b + 1, tokens, other);
+    for (std::size_t r = 0; r < R; ++r) {
+      CULPRIT_UNROLL
+      for (std::size_t t = 0; t < T; ++t) acc[r][t] = other[r][t] = no_octet();
     }
-    if (b < blocks) Kind::template add<T>(p, b, tokens, acc);
+    const std::int64_t blocks = m.cols / Kind::Block::kValues;
+    for (std::int64_t b = 0; b < blocks; b += 2) {
+      CULPRIT_UNROLL
+      for (std::size_t r = 0; r < R; ++r) {
+        const std::byte* const p = first + signed_of(r) * step * row_bytes + b * kBytes;
+        for (std::int64_t line = 0; line < 2 * kBytes; line += 64)
+          ask_ahead<Kind::kAhead>(p + line);
+        Kind::template add<T>(p, b, tokens, acc[r]);
+        if (b + 1 < blocks) Kind::template add<T>(p + kBytes, b + 1, tokens, other[r]);
+      }
+    }
     CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t) out[t] = sum_octet(add_octets(acc[t], other[t])) * m.scale;
+    for (std::size_t r = 0; r < R; ++r) {
+      CULPRIT_UNROLL
+      for (std::size_t t = 0; t < T; ++t)
+        out[r][t] = sum_octet(add_octets(acc[r][t], other[r][t])) * m.scale;
+    }
   }
 };
 

@@ -26,6 +26,9 @@
 #define CULPRIT_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// Where a call in an inner loop would cost more than the work.
+#define CULPRIT_INLINE inline __attribute__((always_inline))
+
 namespace culprit::lab {
 
 alignas(16) inline constexpr std::int8_t kDoubledE2m1[16] = {0, 1,  2,  3,  4,  6,  8,  12,

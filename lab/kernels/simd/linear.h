@@ -1,7 +1,15 @@
 // Linear layers whose weights are numbers on their own: BF16, E4M3, F32, F16, and NVFP4 with wide
 // activations. `each_row` is the frame of all linear kernels: a weight row is read from memory once,
 // and multiplied with up to kGroup tokens while it is being decoded; for more tokens it is in the
-// cache. A token's sums are added up in the same order whatever the group, so that batches agree.
+// cache. The sum of one row and one token is added up in the same order whatever the group, so that
+// batches and divisions of the work agree.
+//
+// What each format does at batch 1 was measured on Zen 4 against the bus. Where decoding is cheap,
+// rows in order are one stream, which the hardware foresees: no prefetch of ours, nor two streams, is
+// as good (BF16: 90 % of the bus). Where decoding takes about as long as the bus (kRows 2), two rows
+// share the loads of the activations, and asking ahead lets the bus work meanwhile (NVFP4: 41 to
+// 68 %). The two are taken from either half of the range, so that each is a stream: two neighbours
+// would each jump over the other, which costs half of the bandwidth.
 #pragma once
 
 #include "lab/kernels/simd/rows.h"
@@ -11,25 +19,56 @@ namespace {
 
 constexpr int kGroup = 4;
 
-// How far ahead of its use a weight is asked for: the hardware's own prefetching stops at a page.
-constexpr std::int64_t kAhead = 2048;
-inline void ask_ahead(const std::byte* p) { __builtin_prefetch(p + kAhead, 0, 3); }
+// Asks for what comes kAhead bytes later; 0: leaves it to the hardware.
+template <std::int64_t kAhead>
+inline void ask_ahead(const void* p) {
+  if (kAhead > 0) __builtin_prefetch(static_cast<const std::byte*>(p) + kAhead, 0, 3);
+}
 
-// rows.dot<T>(row, x, out): the products of a row with T prepared tokens.
+inline constexpr std::int64_t signed_of(std::size_t i) { return static_cast<std::int64_t>(i); }
+
+// Rows of a kind that are multiplied together with T tokens.
+template <class Rows, std::size_t T>
+constexpr std::size_t rows_at_once() {
+  return T == 1 ? Rows::kRows : 2;
+}
+
+// rows.dot<R, T>(row, step, x, out): the products of rows row, row + step, ... with T prepared tokens.
+// Here: of `row`, and of row + step if that is before `end`.
+template <std::size_t T, class Rows>
+inline void one_or_two_rows(const Rows& rows, std::int64_t row, std::int64_t step, std::int64_t end,
+                            const std::byte* const* x, float* y, std::int64_t y_stride) {
+  constexpr std::size_t R = rows_at_once<Rows, T>();
+  float out[2][T] = {};
+  const bool two = row + step < end;
+  if (R == 2 && two) {
+    rows.template dot<R, T>(row, step, x, out);
+  } else {
+    rows.template dot<1, T>(row, step, x, out);
+    if (two) rows.template dot<1, T>(row + step, step, x, out + 1);
+  }
+  for (std::size_t t = 0; t < T; ++t) {
+    float* const to = y + signed_of(t) * y_stride + row;
+    to[0] = out[0][t];
+    if (two) to[step] = out[1][t];
+  }
+}
+
 template <class Rows>
 inline void each_row(const Rows& rows, const Batch& x, std::int64_t begin, std::int64_t end,
                      float* y, std::int64_t y_stride) {
-  for (std::int64_t row = begin; row < end; ++row) {
+  const std::int64_t rows_together = x.tokens == 1 ? signed_of(Rows::kRows) : 2;
+  const std::int64_t step = (end - begin + rows_together - 1) / rows_together;
+  for (std::int64_t row = begin; row < begin + step; ++row) {
     for (std::int64_t first = 0; first < x.tokens; first += kGroup) {
       const std::byte* tokens[kGroup] = {};
-      float out[kGroup];
-      const auto count = static_cast<int>(least(kGroup, x.tokens - first));
-      for (int t = 0; t < count; ++t) tokens[t] = x.token(first + t);
-      if (count == 1) rows.template dot<1>(row, tokens, out);
-      if (count == 2) rows.template dot<2>(row, tokens, out);
-      if (count == 3) rows.template dot<3>(row, tokens, out);
-      if (count == 4) rows.template dot<4>(row, tokens, out);
-      for (int t = 0; t < count; ++t) y[(first + t) * y_stride + row] = out[t];
+      const std::int64_t count = least(kGroup, x.tokens - first);
+      for (std::int64_t t = 0; t < count; ++t) tokens[t] = x.token(first + t);
+      float* const to = y + first * y_stride;
+      if (count == 1) one_or_two_rows<1>(rows, row, step, end, tokens, to, y_stride);
+      if (count == 2) one_or_two_rows<2>(rows, row, step, end, tokens, to, y_stride);
+      if (count == 3) one_or_two_rows<3>(rows, row, step, end, tokens, to, y_stride);
+      if (count == 4) one_or_two_rows<4>(rows, row, step, end, tokens, to, y_stride);
     }
   }
 }
@@ -37,65 +76,101 @@ inline void each_row(const Rows& rows, const Batch& x, std::int64_t begin, std::
 // ---- BF16 and E4M3, with activations in BF16 --------------------------------------------------------
 constexpr std::int64_t kPairStep = 4 * W;  // what pairs2 reads
 
-template <std::size_t T, class Code>
-inline void add_pairs(const Code* w, const std::byte* const* x, std::int64_t at, F (&acc)[T][2]) {
-  Pairs wa, wb, xa, xb;
-  pairs2(w, wa, wb);
+// Sums of R rows and T tokens, each in two parts.
+template <std::size_t R, std::size_t T>
+using Sums = F[R][T][2];
+
+template <std::int64_t kAhead, std::size_t R, std::size_t T, class Code>
+CULPRIT_INLINE void add_pairs(const Code* const* w, std::int64_t w_at, const std::byte* const* x,
+                              std::int64_t x_at, Sums<R, T>& acc) {
+  Pairs wa[R], wb[R], xa, xb;
+  CULPRIT_UNROLL
+  for (std::size_t r = 0; r < R; ++r) {
+    ask_ahead<kAhead>(w[r] + w_at);
+    pairs2(w[r] + w_at, wa[r], wb[r]);
+  }
   CULPRIT_UNROLL
   for (std::size_t t = 0; t < T; ++t) {
-    pairs2(part<Bf16>(x[t]) + at, xa, xb);
-    acc[t][0] = dot(acc[t][0], wa, xa);
-    acc[t][1] = dot(acc[t][1], wb, xb);
+    pairs2(part<Bf16>(x[t]) + x_at, xa, xb);
+    CULPRIT_UNROLL
+    for (std::size_t r = 0; r < R; ++r) {
+      acc[r][t][0] = dot(acc[r][t][0], wa[r], xa);
+      acc[r][t][1] = dot(acc[r][t][1], wb[r], xb);
+    }
   }
 }
 
-// Columns [from, to) of a row; `w` is the whole row.
-template <std::size_t T, class Code>
-inline void pair_sums(const Code* w, const std::byte* const* x, std::int64_t from, std::int64_t to,
-                      F (&sums)[T]) {
-  F acc[T][2];
+// Columns [from, to) of R rows, each of which begins at its w.
+template <std::int64_t kAhead, std::size_t R, std::size_t T, class Code>
+CULPRIT_INLINE void pair_sums(const Code* const* w, const std::byte* const* x, std::int64_t from,
+                              std::int64_t to, Sums<R, T>& acc) {
   CULPRIT_UNROLL
-  for (std::size_t t = 0; t < T; ++t) acc[t][0] = acc[t][1] = zero();
+  for (std::size_t r = 0; r < R; ++r) {
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) acc[r][t][0] = acc[r][t][1] = zero();
+  }
   std::int64_t i = from;
-  for (; i + kPairStep <= to; i += kPairStep) {
-    for (std::int64_t line = 0; line < kPairStep; line += 64 / std::int64_t{sizeof(Code)})
-      ask_ahead(reinterpret_cast<const std::byte*>(w + i + line));
-    add_pairs<T>(w + i, x, i, acc);
+  for (; i + kPairStep <= to; i += kPairStep) add_pairs<kAhead, R, T>(w, i, x, i, acc);
+  if (i == to) return;
+  Code rest[R][kPairStep] = {};
+  const Code* rests[R];
+  for (std::size_t r = 0; r < R; ++r) {
+    std::memcpy(rest[r], w[r] + i, static_cast<std::size_t>(to - i) * sizeof(Code));
+    rests[r] = rest[r];
   }
-  if (i < to) {
-    Code rest[kPairStep] = {};
-    std::memcpy(rest, w + i, static_cast<std::size_t>(to - i) * sizeof(Code));
-    add_pairs<T>(rest, x, i, acc);
-  }
-  CULPRIT_UNROLL
-  for (std::size_t t = 0; t < T; ++t) sums[t] = add(acc[t][0], acc[t][1]);
+  add_pairs<0, R, T>(rests, 0, x, i, acc);
 }
 
-template <class Code>
+template <class Code, bool kScaled>  // kScaled: a scale per block
 struct PairRows {
+  static constexpr std::size_t kRows = kScaled || W < 16 ? 2 : 1;  // narrow vectors decode slowly
   const Matrix& m;
-  float unit;
+  float unit;  // what a decoded weight is to be multiplied by
 
-  template <std::size_t T>
-  void dot(std::int64_t row, const std::byte* const* x, float* out) const {
-    const auto* const w = reinterpret_cast<const Code*>(m.data) + row * m.cols;
-    F sums[T], total[T];
-    if (m.block_scales == nullptr) {
-      pair_sums<T>(w, x, 0, m.cols, total);
-    } else {
+  template <std::size_t R, std::size_t T>
+  void dot(std::int64_t row, std::int64_t step, const std::byte* const* x, float (*out)[T]) const {
+    const Code* w[R];
+    for (std::size_t r = 0; r < R; ++r)
+      w[r] = reinterpret_cast<const Code*>(m.data) + (row + signed_of(r) * step) * m.cols;
+    Sums<R, T> total;
+    if constexpr (!kScaled)
+      pair_sums<0, R, T>(w, x, 0, m.cols, total);
+    else
+      scaled_sums<R, T>(w, row, step, x, total);
+    CULPRIT_UNROLL
+    for (std::size_t r = 0; r < R; ++r) {
       CULPRIT_UNROLL
-      for (F& t : total) t = zero();
-      const std::int64_t blocks = (m.cols + m.scale_block - 1) / m.scale_block;
-      const std::byte* scale = m.block_scales + row / m.scale_block * blocks * 4;
-      for (std::int64_t i = 0; i < m.cols; i += m.scale_block, scale += 4) {
-        pair_sums<T>(w, x, i, least(i + m.scale_block, m.cols), sums);
+      for (std::size_t t = 0; t < T; ++t)
+        out[r][t] = sum(add(total[r][t][0], total[r][t][1])) * (m.scale * unit);
+    }
+  }
+
+  // Each block of columns by its scale; two rows may lie in blocks of their own.
+  template <std::size_t R, std::size_t T>
+  CULPRIT_INLINE void scaled_sums(const Code* const* w, std::int64_t row, std::int64_t step,
+                                  const std::byte* const* x, Sums<R, T>& total) const {
+    const std::int64_t blocks = (m.cols + m.scale_block - 1) / m.scale_block;
+    const std::byte* scales[R];
+    for (std::size_t r = 0; r < R; ++r)
+      scales[r] = m.block_scales + (row + signed_of(r) * step) / m.scale_block * blocks * 4;
+    CULPRIT_UNROLL
+    for (std::size_t r = 0; r < R; ++r) {
+      CULPRIT_UNROLL
+      for (std::size_t t = 0; t < T; ++t) total[r][t][0] = total[r][t][1] = zero();
+    }
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      Sums<R, T> acc;
+      pair_sums<512, R, T>(w, x, b * m.scale_block, least((b + 1) * m.scale_block, m.cols), acc);
+      CULPRIT_UNROLL
+      for (std::size_t r = 0; r < R; ++r) {
+        const F scale = set1(load_as<float>(scales[r] + 4 * b));
         CULPRIT_UNROLL
-        for (std::size_t t = 0; t < T; ++t)
-          total[t] = fma(sums[t], set1(load_as<float>(scale)), total[t]);
+        for (std::size_t t = 0; t < T; ++t) {
+          total[r][t][0] = fma(acc[r][t][0], scale, total[r][t][0]);
+          total[r][t][1] = fma(acc[r][t][1], scale, total[r][t][1]);
+        }
       }
     }
-    CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t) out[t] = sum(total[t]) * (m.scale * unit);
   }
 };
 
@@ -113,47 +188,81 @@ struct WideF16 {
   }
 };
 
+// acc[r][t] += one vector of each row times that of each token.
+template <class Wide, std::size_t R, std::size_t T>
+CULPRIT_INLINE void add_wide(const std::byte* const* w, std::int64_t w_at,
+                             const std::byte* const* x, std::int64_t x_at, F (&acc)[R][T]) {
+  F weights[R];
+  CULPRIT_UNROLL
+  for (std::size_t r = 0; r < R; ++r) weights[r] = Wide::load_at(w[r], w_at);
+  CULPRIT_UNROLL
+  for (std::size_t t = 0; t < T; ++t) {
+    const F value = load(part<float>(x[t]) + x_at);
+    CULPRIT_UNROLL
+    for (std::size_t r = 0; r < R; ++r) acc[r][t] = fma(weights[r], value, acc[r][t]);
+  }
+}
+
+template <std::size_t R, std::size_t T>
+CULPRIT_INLINE void clear(F (&acc)[R][T]) {
+  CULPRIT_UNROLL
+  for (std::size_t r = 0; r < R; ++r) {
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) acc[r][t] = zero();
+  }
+}
+
+template <std::size_t R, std::size_t T>
+CULPRIT_INLINE void finish_sums(const F (&a)[R][T], const F (&b)[R][T], float scale,
+                                float (*out)[T]) {
+  CULPRIT_UNROLL
+  for (std::size_t r = 0; r < R; ++r) {
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) out[r][t] = sum(add(a[r][t], b[r][t])) * scale;
+  }
+}
+
 template <class Wide>
 struct WideRows {
+  static constexpr std::size_t kRows = 2;  // the activations are as large as the weights
   const Matrix& m;
 
-  template <std::size_t T>
-  void dot(std::int64_t row, const std::byte* const* x, float* out) const {
-    const std::byte* const w = m.data + row * m.row_bytes();
-    F acc[T][2];
-    CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t) acc[t][0] = acc[t][1] = zero();
+  template <std::size_t R, std::size_t T>
+  void dot(std::int64_t row, std::int64_t step, const std::byte* const* x, float (*out)[T]) const {
+    const std::byte* w[R];
+    for (std::size_t r = 0; r < R; ++r) w[r] = m.data + (row + signed_of(r) * step) * m.row_bytes();
+    F acc[R][T], other[R][T];
+    clear<R, T>(acc);
+    clear<R, T>(other);
     std::int64_t i = 0;
     for (; i + 2 * W <= m.cols; i += 2 * W) {
-      ask_ahead(w + i / W * Wide::kBytes);
-      const F a = Wide::load_at(w, i), b = Wide::load_at(w, i + W);
-      CULPRIT_UNROLL
-      for (std::size_t t = 0; t < T; ++t) {
-        acc[t][0] = fma(a, load(part<float>(x[t]) + i), acc[t][0]);
-        acc[t][1] = fma(b, load(part<float>(x[t]) + i + W), acc[t][1]);
-      }
+      add_wide<Wide, R, T>(w, i, x, i, acc);
+      add_wide<Wide, R, T>(w, i + W, x, i + W, other);
     }
     for (; i < m.cols; i += W) {
-      std::byte rest[Wide::kBytes] = {};
+      std::byte rest[R][Wide::kBytes] = {};
+      const std::byte* rests[R];
       const std::int64_t bytes = least(W, m.cols - i) * (Wide::kBytes / W);
-      std::memcpy(rest, w + i * (Wide::kBytes / W), static_cast<std::size_t>(bytes));
-      const F a = Wide::load_at(rest, 0);
-      CULPRIT_UNROLL
-      for (std::size_t t = 0; t < T; ++t)
-        acc[t][0] = fma(a, load(part<float>(x[t]) + i), acc[t][0]);
+      for (std::size_t r = 0; r < R; ++r) {
+        std::memcpy(rest[r], w[r] + i * (Wide::kBytes / W), static_cast<std::size_t>(bytes));
+        rests[r] = rest[r];
+      }
+      add_wide<Wide, R, T>(rests, 0, x, i, acc);
     }
-    CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t) out[t] = sum(add(acc[t][0], acc[t][1])) * m.scale;
+    finish_sums<R, T>(acc, other, m.scale, out);
   }
 };
 
 struct WideNvfp4Rows {
+  static constexpr std::size_t kRows = 2;
   const Matrix& m;
 
+  // Block b of one row; R rows of it share nothing but the activations.
   template <std::size_t T>
-  static void add_block(const std::byte* codes, float block_scale, const std::byte* const* x,
-                        std::int64_t at, F (&acc)[T]) {
+  CULPRIT_INLINE static void add_block(const std::byte* codes, float block_scale,
+                                       const std::byte* const* x, std::int64_t at, F (&acc)[T]) {
     const F scale = set1(block_scale);
+    CULPRIT_UNROLL
     for (std::int64_t i = 0; i < kNvfp4Block; i += W) {
       const F w = mul(load_e2m1(reinterpret_cast<const std::uint8_t*>(codes) + i / 2), scale);
       CULPRIT_UNROLL
@@ -161,25 +270,26 @@ struct WideNvfp4Rows {
     }
   }
 
-  template <std::size_t T>
-  void dot(std::int64_t row, const std::byte* const* x, float* out) const {
+  template <std::size_t R, std::size_t T>
+  void dot(std::int64_t row, std::int64_t step, const std::byte* const* x, float (*out)[T]) const {
     const std::int64_t blocks = m.cols / kNvfp4Block;
     const std::byte* const codes = m.data + row * blocks * 8;
     const auto* const scales = reinterpret_cast<const std::uint8_t*>(m.block_scales) + row * blocks;
     const float* const values = e4m3_values().data();
-    F acc[T], other[T];
-    CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t) acc[t] = other[t] = zero();
-    std::int64_t b = 0;
-    for (; b + 2 <= blocks; b += 2) {
-      ask_ahead(codes + 8 * b);
-      add_block<T>(codes + 8 * b, values[scales[b]], x, 16 * b, acc);
-      add_block<T>(codes + 8 * b + 8, values[scales[b + 1]], x, 16 * b + 16, other);
+    F acc[R][T], other[R][T];
+    clear<R, T>(acc);
+    clear<R, T>(other);
+    for (std::int64_t b = 0; b < blocks; b += 2) {
+      CULPRIT_UNROLL
+      for (std::size_t r = 0; r < R; ++r) {
+        const std::int64_t at = signed_of(r) * step * blocks + b;
+        if (b % 8 == 0) ask_ahead<512>(codes + 8 * at);
+        add_block<T>(codes + 8 * at, values[scales[at]], x, 16 * b, acc[r]);
+        if (b + 1 < blocks)
+          add_block<T>(codes + 8 * at + 8, values[scales[at + 1]], x, 16 * b + 16, other[r]);
+      }
     }
-    if (b < blocks) add_block<T>(codes + 8 * b, values[scales[b]], x, 16 * b, acc);
-    CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t)
-      out[t] = sum(add(acc[t], other[t])) * (m.scale * 0.5F);  // codes were doubled
+    finish_sums<R, T>(acc, other, m.scale * 0.5F, out);  // codes were doubled
   }
 };
 

@@ -142,9 +142,9 @@ inline Lanes dot(const Codes& w, const std::int8_t* even, const std::int8_t* odd
 }
 inline F to_float(Lanes a) { return vcvtq_f32_s32(a); }
 inline void store(std::int32_t* p, Lanes a) { std::memcpy(p, &a, sizeof a); }
-inline F scales_by_two(const std::uint8_t* e4m3) {
-  const std::uint16_t codes[W] = {e4m3[0], e4m3[0], e4m3[1], e4m3[1]};
-  return e4m3_to_float(load_vector<uint16x4_t>(codes));
+inline F load_twice(const Bf16* p) {
+  const Bf16 four[W] = {p[0], p[0], p[1], p[1]};
+  return load(four);
 }
 
 struct Bytes {

@@ -9,57 +9,91 @@ namespace culprit::lab {
 namespace {
 
 constexpr std::int64_t kCodeBytes = 4 * W, kLaneBlocks = W / 2;  // of one vector of codes
+constexpr std::int64_t kScalesAtOnce = 64;
 
-// What a prepared token holds, from a lane on.
+// What a prepared token holds, from block b on.
 struct Nvfp4Token {
   const std::int8_t *even, *odd;
   const std::int32_t* starts;
   const float* scales;
 };
-inline Nvfp4Token token_at(const std::byte* x, const Nvfp4Layout& at, std::int64_t lane) {
-  return {part<std::int8_t>(x) + 4 * lane, part<std::int8_t>(x, at.odd()) + 4 * lane,
-          part<std::int32_t>(x, at.starts()) + lane, part<float>(x, at.scales()) + lane};
+inline Nvfp4Token token_at(const std::byte* x, const Nvfp4Layout& at, std::int64_t b) {
+  return {part<std::int8_t>(x) + 8 * b, part<std::int8_t>(x, at.odd()) + 8 * b,
+          part<std::int32_t>(x, at.starts()) + 2 * b, part<float>(x, at.scales()) + 2 * b};
 }
 
 struct Nvfp4Rows {
+  static constexpr std::size_t kRows = 2;
   const Matrix& m;
   Nvfp4Layout at;
   float scale;  // of the whole product
 
-  template <std::size_t T>
-  static void add_lanes(const std::uint8_t* codes, const std::uint8_t* scales,
-                        const std::byte* const* x, const Nvfp4Layout& at, std::int64_t lane,
-                        F (&acc)[T]) {
-    const Codes w = decode(codes);
-    const F w_scales = scales_by_two(scales);
+  // One vector of codes of each row, from block b on, with these blocks' scales.
+  template <std::size_t R, std::size_t T>
+  CULPRIT_INLINE void add_lanes(const std::uint8_t* const* codes, const Bf16* const* scales,
+                                const std::byte* const* x, std::int64_t b, F (&acc)[R][T]) const {
+    Codes w[R];
+    F w_scales[R];
+    CULPRIT_UNROLL
+    for (std::size_t r = 0; r < R; ++r) {
+      w[r] = decode(codes[r]);
+      ask_ahead<512>(codes[r]);
+      w_scales[r] = load_twice(scales[r]);
+    }
     CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t) {
-      const Nvfp4Token token = token_at(x[t], at, lane);
-      const F products = to_float(lab::dot(w, token.even, token.odd, token.starts));
-      acc[t] = fma(products, mul(w_scales, load(token.scales)), acc[t]);
+      const Nvfp4Token token = token_at(x[t], at, b);
+      const F x_scales = load(token.scales);
+      CULPRIT_UNROLL
+      for (std::size_t r = 0; r < R; ++r) {
+        const F products = to_float(lab::dot(w[r], token.even, token.odd, token.starts));
+        acc[r][t] = fma(products, mul(w_scales[r], x_scales), acc[r][t]);
+      }
     }
   }
 
-  template <std::size_t T>
-  void dot(std::int64_t row, const std::byte* const* x, float* out) const {
-    const auto* const codes = reinterpret_cast<const std::uint8_t*>(m.data) + row * (m.cols / 2);
-    const std::int64_t blocks = m.cols / kNvfp4Block, whole = blocks / kLaneBlocks * kLaneBlocks;
-    const auto* const scales = reinterpret_cast<const std::uint8_t*>(m.block_scales) + row * blocks;
-    F acc[T];
-    CULPRIT_UNROLL
-    for (F& a : acc) a = zero();
-    for (std::int64_t b = 0; b < whole; b += kLaneBlocks) {
-      ask_ahead(reinterpret_cast<const std::byte*>(codes + b * 8));
-      add_lanes<T>(codes + b * 8, scales + b, x, at, b * 2, acc);
+  // BF16 holds E4M3 exactly. `count` scales, and zeros behind them.
+  CULPRIT_INLINE static void decode_scales(const std::byte* scales, std::int64_t count,
+                                           Bf16* decoded) {
+    if (count == kScalesAtOnce)
+      return to_bf16_64(reinterpret_cast<const std::uint8_t*>(scales), decoded);
+    std::uint8_t some[kScalesAtOnce] = {};
+    std::memcpy(some, scales, static_cast<std::size_t>(count));
+    to_bf16_64(some, decoded);
+  }
+
+  template <std::size_t R, std::size_t T>
+  void dot(std::int64_t row, std::int64_t step, const std::byte* const* x, float (*out)[T]) const {
+    const std::int64_t blocks = m.cols / kNvfp4Block;
+    const auto* const codes = reinterpret_cast<const std::uint8_t*>(m.data) + row * blocks * 8;
+    F acc[R][T], none[R][T];
+    clear<R, T>(acc);
+    clear<R, T>(none);
+    Bf16 decoded[R][kScalesAtOnce];
+    for (std::int64_t first = 0; first < blocks; first += kScalesAtOnce) {
+      const std::int64_t end = least(first + kScalesAtOnce, blocks);
+      CULPRIT_UNROLL
+      for (std::size_t r = 0; r < R; ++r)
+        decode_scales(m.block_scales + (row + signed_of(r) * step) * blocks + first, end - first,
+                      decoded[r]);
+      for (std::int64_t b = first; b < end; b += kLaneBlocks) {
+        const std::uint8_t* at_block[R];
+        const Bf16* scales[R];
+        std::uint8_t rest[R][kCodeBytes];
+        CULPRIT_UNROLL
+        for (std::size_t r = 0; r < R; ++r) {
+          at_block[r] = codes + (signed_of(r) * step * blocks + b) * 8;
+          scales[r] = decoded[r] + (b - first);
+          if (b + kLaneBlocks <= end) continue;
+          const auto bytes = static_cast<std::size_t>((end - b) * 8);
+          std::memset(rest[r], 0, kCodeBytes);
+          std::memcpy(rest[r], at_block[r], bytes);
+          at_block[r] = rest[r];
+        }
+        add_lanes<R, T>(at_block, scales, x, b, acc);
+      }
     }
-    if (whole < blocks) {
-      std::uint8_t last_codes[kCodeBytes] = {}, last_scales[kLaneBlocks] = {};
-      std::memcpy(last_codes, codes + whole * 8, static_cast<std::size_t>((blocks - whole) * 8));
-      std::memcpy(last_scales, scales + whole, static_cast<std::size_t>(blocks - whole));
-      add_lanes<T>(last_codes, last_scales, x, at, whole * 2, acc);
-    }
-    CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t) out[t] = sum(acc[t]) * scale;
+    finish_sums<R, T>(acc, none, scale, out);
   }
 };
 
@@ -72,7 +106,7 @@ void nvfp4_block_dots(const Matrix& weights, std::int64_t row, const Batch& x, s
     std::uint8_t some[kCodeBytes] = {};
     const std::int64_t count = least(kLaneBlocks, blocks - b);
     std::memcpy(some, codes + b * 8, static_cast<std::size_t>(count * 8));
-    const Nvfp4Token t = token_at(x.token(token), at, b * 2);
+    const Nvfp4Token t = token_at(x.token(token), at, b);
     std::int32_t lanes_of[W];
     store(lanes_of, dot(decode(some), t.even, t.odd, t.starts));
     for (std::int64_t i = 0; i < count; ++i) dots[b + i] = lanes_of[2 * i] + lanes_of[2 * i + 1];

@@ -178,9 +178,9 @@ inline F to_float(Lanes a) {
   return lanes([&](int i) { return static_cast<float>(a.v[i]); });
 }
 inline void store(std::int32_t* p, Lanes a) { std::memcpy(p, a.v, sizeof a.v); }
-// W / 2 scales, each for two lanes.
-inline F scales_by_two(const std::uint8_t* e4m3) {
-  return lanes([&](int i) { return from_e4m3(e4m3[i / 2]); });
+// W / 2 numbers, each twice.
+inline F load_twice(const Bf16* p) {
+  return lanes([&](int i) { return from_bf16(p[i / 2]); });
 }
 
 // ---- 32 bytes -----------------------------------------------------------------------------------

@@ -177,6 +177,12 @@ inline void cast(const From* x, std::int64_t n, To* out) {
   if (whole < n) store_some(out + whole, load_some(x + whole, n - whole), n - whole);
 }
 
+inline void cast_row(const std::uint8_t* e4m3, std::int64_t n, Bf16* out) {
+  std::int64_t i = 0;
+  for (; i + 64 <= n; i += 64) to_bf16_64(e4m3 + i, out + i);
+  cast(e4m3 + i, n - i, out + i);
+}
+
 void to_bf16(const float* x, std::int64_t n, Bf16* out) { cast(x, n, out); }
 void from_bf16(const Bf16* x, std::int64_t n, float* out) { cast(x, n, out); }
 void from_e4m3(const std::uint8_t* x, std::int64_t n, float* out) { cast(x, n, out); }
