@@ -1,5 +1,6 @@
 #include "lab/engine/workers.h"
 
+#include <algorithm>
 #include <chrono>
 
 #if defined(__linux__)
@@ -99,19 +100,27 @@ void Workers::run_shared(std::int64_t pieces, const void* context, Call call) {
   }
 }
 
+// How many pieces to take at once: ever fewer, so that all threads are done at about the same time.
+std::uint64_t Workers::share(std::uint64_t left) const {
+  constexpr int kSharesEach = 2;
+  return std::max<std::uint64_t>(left / static_cast<std::uint64_t>(kSharesEach * threads()), 1);
+}
+
 void Workers::take_pieces(int thread) {
   int mine = 0;
   std::uint64_t pieces = 0;
-  for (;;) {
-    // Looking first keeps the counter from running into the upper half.
-    const std::uint64_t seen = tickets_.load(std::memory_order_relaxed);
-    if ((seen & 0xffffffffU) >= seen >> 32) break;
-    const std::uint64_t ticket = tickets_.fetch_add(1, std::memory_order_acquire);
-    const std::uint64_t piece = ticket & 0xffffffffU;
-    pieces = ticket >> 32;
-    if (piece >= pieces) break;
-    call_(context_, static_cast<std::int64_t>(piece), thread);
-    ++mine;
+  std::uint64_t seen = tickets_.load(std::memory_order_relaxed);
+  while ((seen & 0xffffffffU) < seen >> 32) {
+    const std::uint64_t first = seen & 0xffffffffU;
+    const std::uint64_t count = share((seen >> 32) - first);
+    if (!tickets_.compare_exchange_weak(seen, seen + count, std::memory_order_acquire,
+                                        std::memory_order_relaxed))
+      continue;
+    pieces = seen >> 32;
+    for (std::uint64_t piece = first; piece < first + count; ++piece)
+      call_(context_, static_cast<std::int64_t>(piece), thread);
+    mine += static_cast<int>(count);
+    seen = tickets_.load(std::memory_order_relaxed);
   }
   if (mine == 0) return;
   const int before = done_.fetch_add(mine, std::memory_order_acq_rel);

@@ -8,6 +8,7 @@ namespace culprit::lab {
 
 Status run(const Options& options, Screen& screen);
 Status bench(const Options& options, Screen& screen);
+Status score(const Options& options, Screen& screen);
 Status make_model(const Options& options, Screen& screen);
 Result<bool> check(const Options& options, Screen& screen);  // false: something missed
 

@@ -20,6 +20,7 @@ Result<bool> dispatch(const Options& options, Screen& screen) {
   if (options.command == Command::kCheck) return check(options, screen);
   const Status done = options.command == Command::kRun     ? run(options, screen)
                       : options.command == Command::kBench ? bench(options, screen)
+                      : options.command == Command::kScore ? score(options, screen)
                                                            : make_model(options, screen);
   if (!done.ok()) return done.error();
   return true;

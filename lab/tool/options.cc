@@ -13,8 +13,8 @@
 namespace culprit::lab {
 namespace {
 
-constexpr unsigned kToRun = 1, kToBench = 2, kToMake = 4, kToCheck = 8;
-constexpr unsigned kToModels = kToRun | kToBench | kToMake, kToEngine = kToRun | kToBench;
+constexpr unsigned kToRun = 1, kToBench = 2, kToMake = 4, kToCheck = 8, kToScore = 16;
+constexpr unsigned kToEngine = kToRun | kToBench, kToModels = kToEngine | kToMake | kToScore;
 
 struct CommandRow {
   Command command;
@@ -39,6 +39,12 @@ constexpr CommandRow kCommands[] = {
      "  culprit lab bench --preset glm-5 --scheme nvfp4 --tp-shard 0/8 --layers 3,3 \\\n"
      "      --kv-dtype fp8 --pool-tokens 495552",
      kToBench},
+    {Command::kScore, "score", "the scores of the next token behind each token of a text",
+     "Writes one row of float32 scores per token of --tokens, in order, to the file that -o names: "
+     "what comparing engines takes. With --oracle they are those of the slow float64 engine, whose "
+     "cache rounds nothing.\n"
+     "  culprit lab score --model tiny.gguf --tokens 1,2,3 -o scores.f32",
+     kToScore},
     {Command::kMakeModel, "make-model", "write a random checkpoint that behaves like a real one",
      "The same seed gives the same values in either container and in every scheme of weights.\n"
      "  culprit lab make-model --preset tiny-deepseek-v3 --format gguf -o tiny.gguf",
@@ -173,7 +179,8 @@ Status set_container(Options& options, std::string_view text) {
 }
 
 constexpr Flag kFlags[] = {
-    {"--model", "PATH", kToEngine, "a checkpoint: a folder of safetensors, or a .gguf file",
+    {"--model", "PATH", kToEngine | kToScore,
+     "a checkpoint: a folder of safetensors, or a .gguf file",
      [](Options& o, std::string_view v) -> Status {
        o.model = v;
        return Ok{};
@@ -205,7 +212,7 @@ constexpr Flag kFlags[] = {
        o.seed = static_cast<std::uint64_t>(seed);
        return Ok{};
      }},
-    {"--tokens", "LIST", kToRun, "the prompt, as token ids: 1,2,3", set_tokens},
+    {"--tokens", "LIST", kToRun | kToScore, "the prompt, as token ids: 1,2,3", set_tokens},
     {"--prompt-length", "N", kToRun, "a prompt of N random tokens",
      [](Options& o, std::string_view v) { return set(o.prompt_length, v); }},
     {"--new", "N", kToRun, "tokens to generate; 32 by default",
@@ -225,26 +232,31 @@ constexpr Flag kFlags[] = {
     {"--strategy", "LIST", kToEngine,
      "how an FP8 pool is read: pool-cast, gather-cast, fused; bench runs all by default",
      set_readings},
-    {"--kv-dtype", "T", kToEngine, "of the KV pool: bf16 (default) or fp8", set_kv},
+    {"--kv-dtype", "T", kToEngine | kToScore, "of the KV pool: bf16 (default) or fp8", set_kv},
     {"--pool-tokens", "N", kToEngine, "slots of the KV pool; as many as are needed by default",
      [](Options& o, std::string_view v) { return set(o.pool_tokens, v); }},
     {"--page", "N", kToEngine, "slots in a page; 1 by default",
      [](Options& o, std::string_view v) { return set(o.page, v); }},
     {"--chunk", "N", kToRun, "prompt tokens in a step; 64 by default",
      [](Options& o, std::string_view v) { return set(o.chunk, v); }},
-    {"--threads", "N", kToEngine, "one per core by default",
+    {"--threads", "N", kToEngine | kToScore, "one per core by default",
      [](Options& o, std::string_view v) -> Status {
        TRY(const std::int64_t threads, whole(v, 1, 1024));
        o.threads = static_cast<int>(threads);
        return Ok{};
      }},
-    {"--isa", "NAME", kToEngine | kToCheck, "an instruction set other than the best one",
+    {"--isa", "NAME", kToEngine | kToScore | kToCheck, "an instruction set other than the best one",
      [](Options& o, std::string_view v) -> Status {
        TRY(o.isa, isa_named(v));
        return Ok{};
      }},
     {"--format", "NAME", kToMake, "safetensors (default) or gguf", set_container},
-    {"-o", "PATH", kToMake, "the folder or .gguf file to write",
+    {"--oracle", "", kToScore, "of the float64 oracle instead of the engine; for small models",
+     [](Options& o, std::string_view) -> Status {
+       o.oracle = true;
+       return Ok{};
+     }},
+    {"-o", "PATH", kToMake | kToScore, "the file or folder to write",
      [](Options& o, std::string_view v) -> Status {
        o.output = v;
        return Ok{};
@@ -254,7 +266,8 @@ constexpr Flag kFlags[] = {
        o.overwrite = true;
        return Ok{};
      }},
-    {"--json", "[FILE]", kToModels | kToCheck, "the answer as JSON, to FILE or the standard output",
+    {"--json", "[FILE]", kToEngine | kToMake | kToCheck,
+     "the answer as JSON, to FILE or the standard output",
      [](Options& o, std::string_view v) -> Status {
        o.json = v.empty() ? "-" : std::string(v);
        return Ok{};
@@ -349,8 +362,11 @@ Status check_together(const Options& options) {
   if (!options.model.empty() && shaped)
     return usage("--layers, --experts, --scale and --tp-shard shape random models",
                  "leave them out, or give --preset instead of --model");
-  if (options.command == Command::kMakeModel && options.output.empty())
-    return usage("where to?", "-o PATH names the folder or .gguf file to write");
+  const bool writes = options.command == Command::kMakeModel || options.command == Command::kScore;
+  if (writes && options.output.empty())
+    return usage("where to?", "-o PATH names the file or folder to write");
+  if (options.command == Command::kScore && options.tokens.empty())
+    return usage("no text", "--tokens 1,2,3");
   if (options.pool_tokens % options.page != 0)
     return usage(fmt::format("--pool-tokens {} is no multiple of --page {}", options.pool_tokens,
                              options.page));

@@ -18,7 +18,7 @@
 
 namespace culprit::lab {
 
-enum class Command : std::uint8_t { kRun, kBench, kMakeModel, kCheck, kHelp };
+enum class Command : std::uint8_t { kRun, kBench, kScore, kMakeModel, kCheck, kHelp };
 
 struct Options {
   Command command = Command::kHelp;
@@ -46,6 +46,7 @@ struct Options {
   std::int64_t page = 1, chunk = 64;
   int threads = 0;         // 0: one per core
   std::optional<Isa> isa;  // none: the best one, in `check` all
+  bool oracle = false;     // `score`: by the float64 oracle
 
   // Where the answer goes.
   std::string output;
