@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ["README.md"]
 PATHS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "docs/decisions.md"]
 BLOCK = re.compile(r"^```[a-z]*\n(\$ .*?)^```$", re.M | re.S)
-PATH = re.compile(r"[`(]((?:src|forge|tests|tools|bench|docs|scripts|app)/[A-Za-z0-9_./-]+)[`)]")
+PATH = re.compile(r"[`(]((?:src|forge|tests|tools|bench|docs|scripts|app|profile|examples)/[A-Za-z0-9_./-]+)[`)]")
 
 
 def run_block(block, culprit, folder):
