@@ -62,7 +62,6 @@ def long_functions(lines):
 
 def check(root):
     files = sorted(p for d in ("src", "forge", "lab", "profile", "app") for p in (root / d).rglob("*") if p.suffix in {".h", ".cc"})
-
     problems = []
     for path in files:
         relative = path.relative_to(root)

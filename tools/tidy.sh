@@ -18,8 +18,8 @@ if [[ ${1:-} == --deep ]]; then
 fi
 build=${1:?usage: tools/tidy.sh [--deep] BUILD_FOLDER [FILE...]}
 shift
-files=("$@")
-[[ ${#files[@]} -gt 0 ]] || mapfile -t files < <(git ls-files -- 'src/*.cc' 'forge/*.cc' 'profile/*.cc' 'app/*.cc')
+files+=("$@")
+[[ ${#files[@]} -gt 0 ]] || mapfile -t files < <(git ls-files -- "${folders[@]/%//*.cc}")
 printf '%s\n' "${files[@]}" |
   xargs -P "$(nproc)" -n 4 clang-tidy-14 -p "$build" --quiet "${checks[@]}" --extra-arg=-Wno-unknown-warning-option \
     2> >(grep -v 'warnings generated\|^Suppressed\|^Use -header-filter' >&2 || true)
