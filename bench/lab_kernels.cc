@@ -4,6 +4,7 @@
 // Usage: lab_kernels [ISA] [THREADS] [PASSES]
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -120,8 +121,8 @@ Result<int> run(const std::vector<std::string>& args) {
   if (!args.empty()) {
     TRY(isa, isa_named(args[0]));
   }
-  Team team(args.size() > 1 ? std::atoi(args[1].c_str()) : usable_cpus());
-  const int passes = args.size() > 2 ? std::atoi(args[2].c_str()) : 15;
+  Team team(args.size() > 1 ? std::max(1, std::atoi(args[1].c_str())) : usable_cpus());
+  const int passes = args.size() > 2 ? std::max(1, std::atoi(args[2].c_str())) : 15;
   const Kernels& k = kernels(isa);
   TRY(Roof roof, Roof::prepare(team, isa));
   std::vector<Row> rows;

@@ -1,7 +1,7 @@
 // The numbers of a random model. A tensor's values are one of 256 levels each, drawn evenly: the
 // quantiles of a normal distribution of the tensor's own deviation, rounded to BF16, so that F32 and
 // BF16 hold the same model. Which level an element has is a function of seed, name and index alone:
-// any part can be made at any time, in any order, by any thread. About 0.3 ns an element.
+// any part can be made at any time, in any order, by any thread.
 #pragma once
 
 #include <array>

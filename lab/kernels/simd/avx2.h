@@ -119,11 +119,18 @@ inline Codes decode(const std::uint8_t* codes) {
   return {_mm256_add_epi8(doubled_e2m1(low_nibbles(bytes)), bias),
           _mm256_add_epi8(doubled_e2m1(high_nibbles(bytes)), bias)};
 }
-inline Lanes dot(const Codes& w, const std::int8_t* even, const std::int8_t* odd,
-                 const std::int32_t* starts) {
-  const __m256i words = _mm256_add_epi16(_mm256_maddubs_epi16(w.even, load32(even)),
-                                         _mm256_maddubs_epi16(w.odd, load32(odd)));
-  return _mm256_add_epi32(load32(starts), _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
+struct TokenLanes {
+  __m256i even, odd, starts;
+  F scales;
+};
+inline TokenLanes token_lanes(const std::int8_t* even, const std::int8_t* odd,
+                              const std::int32_t* starts, const float* scales) {
+  return {load32(even), load32(odd), load32(starts), load(scales)};
+}
+inline Lanes dot(const Codes& w, const TokenLanes& x) {
+  const __m256i words =
+      _mm256_add_epi16(_mm256_maddubs_epi16(w.even, x.even), _mm256_maddubs_epi16(w.odd, x.odd));
+  return _mm256_add_epi32(x.starts, _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
 }
 inline F to_float(Lanes a) { return _mm256_cvtepi32_ps(a); }
 inline void store(std::int32_t* p, Lanes a) {

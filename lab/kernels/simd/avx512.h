@@ -152,17 +152,30 @@ using Lanes = __m512i;
 struct Codes {
   __m512i even, odd;  // biased, hence unsigned
 };
+// A vector that was loaded, in a register: the compiler would rather load it anew in every instruction
+// that uses it, and loads are what this loop lacks.
+template <class Vector>
+inline Vector loaded(Vector v) {
+  asm("" : "+v"(v));
+  return v;
+}
 inline Codes decode(const std::uint8_t* codes) {
   // A table of 64 that repeats: the lookup uses 6 bits, the upper two of which may be anything.
   const __m128i biased = _mm_add_epi8(load16(kDoubledE2m1), _mm_set1_epi8(Nvfp4Layout::kBias));
-  const __m512i table = _mm512_broadcast_i32x4(biased), bytes = load64(codes);
+  const __m512i table = _mm512_broadcast_i32x4(biased), bytes = loaded(load64(codes));
   return {_mm512_permutexvar_epi8(bytes, table),
           _mm512_permutexvar_epi8(_mm512_srli_epi16(bytes, 4), table)};
 }
-inline Lanes dot(const Codes& w, const std::int8_t* even, const std::int8_t* odd,
-                 const std::int32_t* starts) {
-  return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(load64(starts), w.even, load64(even)), w.odd,
-                             load64(odd));
+struct TokenLanes {
+  __m512i even, odd, starts;
+  F scales;
+};
+inline TokenLanes token_lanes(const std::int8_t* even, const std::int8_t* odd,
+                              const std::int32_t* starts, const float* scales) {
+  return {loaded(load64(even)), loaded(load64(odd)), loaded(load64(starts)), loaded(load(scales))};
+}
+inline Lanes dot(const Codes& w, const TokenLanes& x) {
+  return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(x.starts, w.even, x.even), w.odd, x.odd);
 }
 inline F to_float(Lanes a) { return _mm512_cvtepi32_ps(a); }
 inline void store(std::int32_t* p, Lanes a) { _mm512_storeu_si512(p, a); }

@@ -5,11 +5,11 @@
 // batches and divisions of the work agree.
 //
 // What each format does at batch 1 was measured on Zen 4 against the bus. Where decoding is cheap,
-// rows in order are one stream, which the hardware foresees: no prefetch of ours, nor two streams, is
-// as good (BF16: 90 % of the bus). Where decoding takes about as long as the bus (kRows 2), two rows
-// share the loads of the activations, and asking ahead lets the bus work meanwhile (NVFP4: 41 to
-// 68 %). The two are taken from either half of the range, so that each is a stream: two neighbours
-// would each jump over the other, which costs half of the bandwidth.
+// rows in order are one stream, which the hardware foresees: two rows at once or a prefetch of ours
+// cost up to a fifth (BF16, E4M3, Q8_0). Where decoding takes about as long as the bus (kRows 2),
+// two rows share the loads of the activations, and asking ahead lets the bus work meanwhile (NVFP4:
+// from 55 to 70 % of the bus). The two are taken from either half of the range, so that each is a
+// stream: two neighbours would each jump over the other, which costs half of the bandwidth.
 #pragma once
 
 #include "lab/kernels/simd/rows.h"
@@ -75,20 +75,27 @@ inline void each_row(const Rows& rows, const Batch& x, std::int64_t begin, std::
 
 // ---- BF16 and E4M3, with activations in BF16 --------------------------------------------------------
 constexpr std::int64_t kPairStep = 4 * W;  // what pairs2 reads
+constexpr std::int64_t kUsualBlock = 128;  // columns that share a scale
 
 // Sums of R rows and T tokens, each in two parts.
 template <std::size_t R, std::size_t T>
 using Sums = F[R][T][2];
 
-template <std::int64_t kAhead, std::size_t R, std::size_t T, class Code>
+template <std::size_t R, std::size_t T>
+CULPRIT_INLINE void clear_sums(Sums<R, T>& sums) {
+  CULPRIT_UNROLL
+  for (std::size_t r = 0; r < R; ++r) {
+    CULPRIT_UNROLL
+    for (std::size_t t = 0; t < T; ++t) sums[r][t][0] = sums[r][t][1] = zero();
+  }
+}
+
+template <std::size_t R, std::size_t T, class Code>
 CULPRIT_INLINE void add_pairs(const Code* const* w, std::int64_t w_at, const std::byte* const* x,
                               std::int64_t x_at, Sums<R, T>& acc) {
   Pairs wa[R], wb[R], xa, xb;
   CULPRIT_UNROLL
-  for (std::size_t r = 0; r < R; ++r) {
-    ask_ahead<kAhead>(w[r] + w_at);
-    pairs2(w[r] + w_at, wa[r], wb[r]);
-  }
+  for (std::size_t r = 0; r < R; ++r) pairs2(w[r] + w_at, wa[r], wb[r]);
   CULPRIT_UNROLL
   for (std::size_t t = 0; t < T; ++t) {
     pairs2(part<Bf16>(x[t]) + x_at, xa, xb);
@@ -101,16 +108,12 @@ CULPRIT_INLINE void add_pairs(const Code* const* w, std::int64_t w_at, const std
 }
 
 // Columns [from, to) of R rows, each of which begins at its w.
-template <std::int64_t kAhead, std::size_t R, std::size_t T, class Code>
+template <std::size_t R, std::size_t T, class Code>
 CULPRIT_INLINE void pair_sums(const Code* const* w, const std::byte* const* x, std::int64_t from,
                               std::int64_t to, Sums<R, T>& acc) {
-  CULPRIT_UNROLL
-  for (std::size_t r = 0; r < R; ++r) {
-    CULPRIT_UNROLL
-    for (std::size_t t = 0; t < T; ++t) acc[r][t][0] = acc[r][t][1] = zero();
-  }
+  clear_sums<R, T>(acc);
   std::int64_t i = from;
-  for (; i + kPairStep <= to; i += kPairStep) add_pairs<kAhead, R, T>(w, i, x, i, acc);
+  for (; i + kPairStep <= to; i += kPairStep) add_pairs<R, T>(w, i, x, i, acc);
   if (i == to) return;
   Code rest[R][kPairStep] = {};
   const Code* rests[R];
@@ -118,12 +121,12 @@ CULPRIT_INLINE void pair_sums(const Code* const* w, const std::byte* const* x, s
     std::memcpy(rest[r], w[r] + i, static_cast<std::size_t>(to - i) * sizeof(Code));
     rests[r] = rest[r];
   }
-  add_pairs<0, R, T>(rests, 0, x, i, acc);
+  add_pairs<R, T>(rests, 0, x, i, acc);
 }
 
 template <class Code, bool kScaled>  // kScaled: a scale per block
 struct PairRows {
-  static constexpr std::size_t kRows = kScaled || W < 16 ? 2 : 1;  // narrow vectors decode slowly
+  static constexpr std::size_t kRows = W < 16 ? 2 : 1;  // narrow vectors decode slowly
   const Matrix& m;
   float unit;  // what a decoded weight is to be multiplied by
 
@@ -134,7 +137,7 @@ struct PairRows {
       w[r] = reinterpret_cast<const Code*>(m.data) + (row + signed_of(r) * step) * m.cols;
     Sums<R, T> total;
     if constexpr (!kScaled)
-      pair_sums<0, R, T>(w, x, 0, m.cols, total);
+      pair_sums<R, T>(w, x, 0, m.cols, total);
     else
       scaled_sums<R, T>(w, row, step, x, total);
     CULPRIT_UNROLL
@@ -153,23 +156,34 @@ struct PairRows {
     const std::byte* scales[R];
     for (std::size_t r = 0; r < R; ++r)
       scales[r] = m.block_scales + (row + signed_of(r) * step) / m.scale_block * blocks * 4;
+    clear_sums<R, T>(total);
+    std::int64_t b = 0;
+    if (m.scale_block == kUsualBlock) {  // whole ones of the usual size, without loops in loops
+      for (; (b + 1) * kUsualBlock <= m.cols; ++b) {
+        Sums<R, T> acc;
+        clear_sums<R, T>(acc);
+        CULPRIT_UNROLL
+        for (std::int64_t i = 0; i < kUsualBlock; i += kPairStep)
+          add_pairs<R, T>(w, b * kUsualBlock + i, x, b * kUsualBlock + i, acc);
+        add_scaled_sums<R, T>(acc, scales, b, total);
+      }
+    }
+    for (; b < blocks; ++b) {
+      Sums<R, T> acc;
+      pair_sums<R, T>(w, x, b * m.scale_block, least((b + 1) * m.scale_block, m.cols), acc);
+      add_scaled_sums<R, T>(acc, scales, b, total);
+    }
+  }
+
+  template <std::size_t R, std::size_t T>
+  CULPRIT_INLINE static void add_scaled_sums(const Sums<R, T>& acc, const std::byte* const* scales,
+                                             std::int64_t b, Sums<R, T>& total) {
     CULPRIT_UNROLL
     for (std::size_t r = 0; r < R; ++r) {
+      const F scale = set1(load_as<float>(scales[r] + 4 * b));
       CULPRIT_UNROLL
-      for (std::size_t t = 0; t < T; ++t) total[r][t][0] = total[r][t][1] = zero();
-    }
-    for (std::int64_t b = 0; b < blocks; ++b) {
-      Sums<R, T> acc;
-      pair_sums<512, R, T>(w, x, b * m.scale_block, least((b + 1) * m.scale_block, m.cols), acc);
-      CULPRIT_UNROLL
-      for (std::size_t r = 0; r < R; ++r) {
-        const F scale = set1(load_as<float>(scales[r] + 4 * b));
-        CULPRIT_UNROLL
-        for (std::size_t t = 0; t < T; ++t) {
-          total[r][t][0] = fma(acc[r][t][0], scale, total[r][t][0]);
-          total[r][t][1] = fma(acc[r][t][1], scale, total[r][t][1]);
-        }
-      }
+      for (std::size_t t = 0; t < T; ++t)
+        total[r][t][0] = fma(add(acc[r][t][0], acc[r][t][1]), scale, total[r][t][0]);
     }
   }
 };

@@ -135,10 +135,16 @@ inline Codes decode(const std::uint8_t* codes) {
   const auto bytes = load_vector<uint8x16_t>(codes);
   return {doubled_e2m1(low_of(bytes)), doubled_e2m1(vshrq_n_u8(bytes, 4))};
 }
-inline Lanes dot(const Codes& w, const std::int8_t* even, const std::int8_t* odd,
-                 const std::int32_t*) {
-  return vaddq_s32(sums_of_4(w.even, load_vector<int8x16_t>(even)),
-                   sums_of_4(w.odd, load_vector<int8x16_t>(odd)));
+struct TokenLanes {
+  int8x16_t even, odd;
+  F scales;
+};
+inline TokenLanes token_lanes(const std::int8_t* even, const std::int8_t* odd, const std::int32_t*,
+                              const float* scales) {
+  return {load_vector<int8x16_t>(even), load_vector<int8x16_t>(odd), load(scales)};
+}
+inline Lanes dot(const Codes& w, const TokenLanes& x) {
+  return vaddq_s32(sums_of_4(w.even, x.even), sums_of_4(w.odd, x.odd));
 }
 inline F to_float(Lanes a) { return vcvtq_f32_s32(a); }
 inline void store(std::int32_t* p, Lanes a) { std::memcpy(p, &a, sizeof a); }

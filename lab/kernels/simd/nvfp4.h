@@ -11,43 +11,44 @@ namespace {
 constexpr std::int64_t kCodeBytes = 4 * W, kLaneBlocks = W / 2;  // of one vector of codes
 constexpr std::int64_t kScalesAtOnce = 64;
 
-// What a prepared token holds, from block b on.
 struct Nvfp4Token {
   const std::int8_t *even, *odd;
   const std::int32_t* starts;
   const float* scales;
+
+  TokenLanes lanes_from(std::int64_t block) const {
+    return token_lanes(even + 8 * block, odd + 8 * block, starts + 2 * block, scales + 2 * block);
+  }
 };
-inline Nvfp4Token token_at(const std::byte* x, const Nvfp4Layout& at, std::int64_t b) {
-  return {part<std::int8_t>(x) + 8 * b, part<std::int8_t>(x, at.odd()) + 8 * b,
-          part<std::int32_t>(x, at.starts()) + 2 * b, part<float>(x, at.scales()) + 2 * b};
+inline Nvfp4Token nvfp4_token(const std::byte* x, std::int64_t cols) {
+  const Nvfp4Layout at(cols);
+  return {part<std::int8_t>(x), part<std::int8_t>(x, at.odd()), part<std::int32_t>(x, at.starts()),
+          part<float>(x, at.scales())};
 }
 
 struct Nvfp4Rows {
   static constexpr std::size_t kRows = 2;
   const Matrix& m;
-  Nvfp4Layout at;
   float scale;  // of the whole product
 
   // One vector of codes of each row, from block b on, with these blocks' scales.
   template <std::size_t R, std::size_t T>
-  CULPRIT_INLINE void add_lanes(const std::uint8_t* const* codes, const Bf16* const* scales,
-                                const std::byte* const* x, std::int64_t b, F (&acc)[R][T]) const {
+  CULPRIT_INLINE static void add_lanes(const std::uint8_t* const* codes, const Bf16* const* scales,
+                                       const Nvfp4Token (&x)[T], std::int64_t b, F (&acc)[R][T]) {
     Codes w[R];
     F w_scales[R];
     CULPRIT_UNROLL
     for (std::size_t r = 0; r < R; ++r) {
       w[r] = decode(codes[r]);
-      ask_ahead<512>(codes[r]);
       w_scales[r] = load_twice(scales[r]);
     }
     CULPRIT_UNROLL
     for (std::size_t t = 0; t < T; ++t) {
-      const Nvfp4Token token = token_at(x[t], at, b);
-      const F x_scales = load(token.scales);
+      const TokenLanes token = x[t].lanes_from(b);
       CULPRIT_UNROLL
       for (std::size_t r = 0; r < R; ++r) {
-        const F products = to_float(lab::dot(w[r], token.even, token.odd, token.starts));
-        acc[r][t] = fma(products, mul(w_scales[r], x_scales), acc[r][t]);
+        const F products = to_float(lab::dot(w[r], token));
+        acc[r][t] = fma(products, mul(w_scales[r], token.scales), acc[r][t]);
       }
     }
   }
@@ -66,32 +67,39 @@ struct Nvfp4Rows {
   void dot(std::int64_t row, std::int64_t step, const std::byte* const* x, float (*out)[T]) const {
     const std::int64_t blocks = m.cols / kNvfp4Block;
     const auto* const codes = reinterpret_cast<const std::uint8_t*>(m.data) + row * blocks * 8;
+    Nvfp4Token tokens[T];
+    for (std::size_t t = 0; t < T; ++t) tokens[t] = nvfp4_token(x[t], m.cols);
     F acc[R][T], none[R][T];
     clear<R, T>(acc);
     clear<R, T>(none);
     Bf16 decoded[R][kScalesAtOnce];
+    const std::uint8_t* w[R];
+    const Bf16* scales[R];
     for (std::int64_t first = 0; first < blocks; first += kScalesAtOnce) {
       const std::int64_t end = least(first + kScalesAtOnce, blocks);
       CULPRIT_UNROLL
       for (std::size_t r = 0; r < R; ++r)
         decode_scales(m.block_scales + (row + signed_of(r) * step) * blocks + first, end - first,
                       decoded[r]);
-      for (std::int64_t b = first; b < end; b += kLaneBlocks) {
-        const std::uint8_t* at_block[R];
-        const Bf16* scales[R];
-        std::uint8_t rest[R][kCodeBytes];
+      std::int64_t b = first;
+      for (; b + kLaneBlocks <= end; b += kLaneBlocks) {
         CULPRIT_UNROLL
         for (std::size_t r = 0; r < R; ++r) {
-          at_block[r] = codes + (signed_of(r) * step * blocks + b) * 8;
+          w[r] = codes + (signed_of(r) * step * blocks + b) * 8;
           scales[r] = decoded[r] + (b - first);
-          if (b + kLaneBlocks <= end) continue;
-          const auto bytes = static_cast<std::size_t>((end - b) * 8);
-          std::memset(rest[r], 0, kCodeBytes);
-          std::memcpy(rest[r], at_block[r], bytes);
-          at_block[r] = rest[r];
+          ask_ahead<512>(w[r]);
         }
-        add_lanes<R, T>(at_block, scales, x, b, acc);
+        add_lanes<R, T>(w, scales, tokens, b, acc);
       }
+      if (b == end) continue;
+      std::uint8_t rest[R][kCodeBytes] = {};
+      for (std::size_t r = 0; r < R; ++r) {
+        std::memcpy(rest[r], codes + (signed_of(r) * step * blocks + b) * 8,
+                    static_cast<std::size_t>((end - b) * 8));
+        w[r] = rest[r];
+        scales[r] = decoded[r] + (b - first);
+      }
+      add_lanes<R, T>(w, scales, tokens, b, acc);
     }
     finish_sums<R, T>(acc, none, scale, out);
   }
@@ -99,17 +107,16 @@ struct Nvfp4Rows {
 
 void nvfp4_block_dots(const Matrix& weights, std::int64_t row, const Batch& x, std::int64_t token,
                       std::int32_t* dots) {
-  const Nvfp4Layout at(weights.cols);
   const std::int64_t blocks = weights.cols / kNvfp4Block;
   const auto* const codes = reinterpret_cast<const std::uint8_t*>(weights.data) + row * blocks * 8;
   for (std::int64_t b = 0; b < blocks; b += kLaneBlocks) {
     std::uint8_t some[kCodeBytes] = {};
     const std::int64_t count = least(kLaneBlocks, blocks - b);
     std::memcpy(some, codes + b * 8, static_cast<std::size_t>(count * 8));
-    const Nvfp4Token t = token_at(x.token(token), at, b);
-    std::int32_t lanes_of[W];
-    store(lanes_of, dot(decode(some), t.even, t.odd, t.starts));
-    for (std::int64_t i = 0; i < count; ++i) dots[b + i] = lanes_of[2 * i] + lanes_of[2 * i + 1];
+    const TokenLanes lanes = nvfp4_token(x.token(token), weights.cols).lanes_from(b);
+    std::int32_t sums[W];
+    store(sums, dot(decode(some), lanes));
+    for (std::int64_t i = 0; i < count; ++i) dots[b + i] = sums[2 * i] + sums[2 * i + 1];
   }
 }
 

@@ -168,10 +168,18 @@ inline Codes decode(const std::uint8_t* codes) {
   }
   return r;
 }
-inline Lanes dot(const Codes& w, const std::int8_t* even, const std::int8_t* odd,
-                 const std::int32_t*) {
+// What a prepared token holds for W lanes.
+struct TokenLanes {
+  const std::int8_t *even, *odd;
+  F scales;
+};
+inline TokenLanes token_lanes(const std::int8_t* even, const std::int8_t* odd, const std::int32_t*,
+                              const float* scales) {
+  return {even, odd, load(scales)};
+}
+inline Lanes dot(const Codes& w, const TokenLanes& x) {
   Lanes r{};
-  for (int i = 0; i < 4 * W; ++i) r.v[i / 4] += w.even[i] * even[i] + w.odd[i] * odd[i];
+  for (int i = 0; i < 4 * W; ++i) r.v[i / 4] += w.even[i] * x.even[i] + w.odd[i] * x.odd[i];
   return r;
 }
 inline F to_float(Lanes a) {

@@ -27,8 +27,8 @@ void linear(const Matrix& w, const Batch& x, std::int64_t begin, std::int64_t en
     case Format::kNvfp4:
       if (x.kind == Activations::kFloat)
         return each_row(WideNvfp4Rows{w}, x, begin, end, y, y_stride);
-      return each_row(Nvfp4Rows{w, Nvfp4Layout(w.cols), w.scale * x.input_scale * 0.25F}, x, begin,
-                      end, y, y_stride);  // both sides' codes were doubled
+      return each_row(Nvfp4Rows{w, w.scale * x.input_scale * 0.25F}, x, begin, end, y,
+                      y_stride);  // both sides' codes were doubled
     case Format::kQ8_0:
       return each_row(BlockRows<Q8Kind>{w}, x, begin, end, y, y_stride);
     case Format::kQ4_K:
