@@ -9,15 +9,11 @@
 #include "base/text.h"
 
 namespace culprit::lab {
-namespace {
 
-// What the machine has in all; 0: it does not say.
 std::int64_t machine_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0 ? std::int64_t{pages} * page : 0;
 }
-
-}  // namespace
 
 Result<Arena> Arena::make(std::int64_t bytes, const std::string& what) {
   const std::int64_t most = machine_bytes();

@@ -13,6 +13,9 @@
 
 namespace culprit::lab {
 
+// What the machine has in all; 0: it does not say.
+std::int64_t machine_bytes();
+
 class Arena {
  public:
   // `what` names it in the error: more than the machine has, or none to be had.

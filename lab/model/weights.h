@@ -62,4 +62,7 @@ struct Weights {
   Matrix lm_head;  // [vocab, H]; the embedding where those are tied
 };
 
+// Every matrix that is there, but for an embedding that is not the head.
+std::vector<Matrix*> matrices_of(Weights& weights);
+
 }  // namespace culprit::lab

@@ -4,28 +4,31 @@
 
 #include <utility>
 
+#include "lab/engine/memory.h"
+#include "lab/engine/resident.h"
+
 namespace culprit::lab {
 namespace {
 
-std::int64_t bytes_of(const Mlp& mlp) {
-  return mlp.gate.bytes() + mlp.up.bytes() + mlp.down.bytes();
-}
 // What one reading of all weights moves.
-std::int64_t bytes_of(const Weights& weights) {
-  std::int64_t sum = weights.embedding.bytes();
-  if (weights.lm_head.data != weights.embedding.data) sum += weights.lm_head.bytes();
-  for (const LayerWeights& layer : weights.layers) {
-    const MlaWeights& mla = layer.mla;
-    for (const Matrix* matrix :
-         {&mla.q_a, &mla.q_b, &mla.kv_a, &mla.kv_b, &mla.k_b, &mla.v_b, &mla.o, &mla.indexer.q_b,
-          &mla.indexer.k, &mla.indexer.weights, &layer.gqa.q, &layer.gqa.k, &layer.gqa.v,
-          &layer.gqa.o, &layer.router})
-      sum += matrix->empty() ? 0 : matrix->bytes();
-    for (const Mlp& expert : layer.experts) sum += bytes_of(expert);
-    for (const Mlp* mlp : {&layer.dense, &layer.shared})
-      sum += mlp->gate.empty() ? 0 : bytes_of(*mlp);
-  }
+std::int64_t bytes_of(Weights& weights) {
+  const bool tied = weights.lm_head.data == weights.embedding.data;
+  std::int64_t sum = tied ? 0 : weights.embedding.bytes();
+  for (const Matrix* const matrix : matrices_of(weights)) sum += matrix->bytes();
   return sum;
+}
+
+Status load_checkpoint(const std::string& path, LoadedModel& model) {
+  TRY(model.checkpoint, open_checkpoint(path));
+  model.weights = &model.checkpoint.weights;
+  model.name = path;
+  if (bytes_of(*model.weights) > machine_bytes() / 2) {
+    model.name += ", read where it is mapped";
+    return Ok{};
+  }
+  Workers workers(static_cast<int>(usable_cores().size()));
+  TRY(model.resident, make_resident(*model.weights, workers));
+  return Ok{};
 }
 
 }  // namespace
@@ -37,9 +40,7 @@ Result<ModelConfig> shaped_config(const Options& options) {
 
 Status load_model(const Options& options, LoadedModel& model) {
   if (!options.model.empty()) {
-    TRY(model.checkpoint, open_checkpoint(options.model));
-    model.weights = &model.checkpoint.weights;
-    model.name = options.model;
+    TRY([[maybe_unused]] const Ok loaded, load_checkpoint(options.model, model));
   } else {
     TRY(const ModelConfig config, shaped_config(options));
     const int threads = static_cast<int>(usable_cores().size());
