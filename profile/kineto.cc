@@ -217,6 +217,7 @@ void Events::op(const Record& record, Place place) {
 }
 
 void Events::inputs(const Record& record) {
+  if (record.count == 0) return;
   const auto each = [&](auto&& write) {
     std::size_t at = sizeof(OpTail);
     for (std::uint32_t i = 0; i < record.count; ++i) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs text cases against the real program: one file holds inputs, the command, and what must come out.
 
-Usage: run_cases.py CULPRIT [--schema FILE] [--update] [-j N] PATH...      PATH is a .case file or a folder of them
+Usage: run_cases.py CULPRIT [--schema FILE] [--program FILE]... [--update] [-j N] PATH...
+PATH is a .case file or a folder of them
 
 A case is sections that begin with "--- "; lines before the first are its comment.
   --- FILE name                a file in the case's own folder, written before the run
-  --- run                      shell lines; `culprit` is the program under test
+  --- run                      shell lines; `culprit` is the program under test, each --program is found by its name
   --- stdout                   what stdout must be, exactly (--update rewrites it)
   --- stdout-contains          each line must be found in stdout; likewise stdout-lacks,
   --- stderr-contains          stderr-contains, stderr-lacks
@@ -87,13 +88,15 @@ class Case:
     def body(self, title):
         return next(body for t, body in self.parts if t == title)
 
-    def execute(self, culprit):
+    def execute(self, culprit, programs=()):
         with tempfile.TemporaryDirectory(prefix="culprit-case-") as folder:
             here = pathlib.Path(folder) / "here"
             tools = pathlib.Path(folder) / "bin"
             here.mkdir()
             tools.mkdir()
             (tools / "culprit").symlink_to(culprit)
+            for program in programs:
+                (tools / program.name).symlink_to(program)
             for title, body in self.parts:
                 if title.startswith("FILE "):
                     file = here / title[5:]
@@ -160,7 +163,7 @@ def run(path, options, schema):
     """(path, problems, output) of one case."""
     try:
         case = Case(path)
-        done = case.execute(options.culprit)
+        done = case.execute(options.culprit, options.program)
         if options.update:
             case.update(done)
             return path, [], ""
@@ -176,6 +179,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("culprit", type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--schema", type=pathlib.Path)
+    parser.add_argument("--program", type=lambda p: pathlib.Path(p).resolve(), action="append", default=[])
     parser.add_argument("--update", action="store_true")
     parser.add_argument("-j", type=int, default=os.cpu_count())
     parser.add_argument("paths", nargs="+", type=pathlib.Path)

@@ -1,7 +1,7 @@
 // A toy decode loop whose one stream is a worker thread, recorded with culprit::profile:
-//   CULPRIT_PROFILE_DECODE=1 decode_loop [--steps N] [--cast-pool] [--stall STEP]
-// --cast-pool converts the whole KV pool in every layer instead of the rows in use; --stall lets the
-// host stand still in one step. `culprit decode.trace.json.gz` finds either.
+//   CULPRIT_PROFILE_DECODE=1 decode_loop [--steps N] [--cast-pool] [--sample-ms N] [--stall STEP]
+// Its faults, which `culprit decode.trace.json.gz` finds: the whole KV pool is converted in every
+// layer instead of the rows in use; sampling takes the host N ms; it stands still in one step.
 #include <culprit/profile.h>
 
 #include <condition_variable>
@@ -50,7 +50,7 @@ class Stream {
   std::jthread worker_{[this](const std::stop_token& stop) { run(stop); }};
 };
 
-constexpr std::size_t kLayers = 8, kWidth = 576, kPoolRows = 4096, kRowsInUse = 64;
+constexpr std::size_t kLayers = 8, kWidth = 576, kPoolRows = 8192, kRowsInUse = 64;
 
 struct Model {
   std::vector<float> matrix = std::vector<float>(kWidth * kWidth, 0.001F);
@@ -105,12 +105,13 @@ void layer(Model& m, Stream& stream, std::size_t rows) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int steps = 64, stall = -1;
+  int steps = 64, stall = -1, sample_ms = 0;
   std::size_t rows = kRowsInUse;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--cast-pool") == 0) rows = kPoolRows;
     if (i + 1 < argc && std::strcmp(argv[i], "--steps") == 0) steps = std::atoi(argv[++i]);
     if (i + 1 < argc && std::strcmp(argv[i], "--stall") == 0) stall = std::atoi(argv[++i]);
+    if (i + 1 < argc && std::strcmp(argv[i], "--sample-ms") == 0) sample_ms = std::atoi(argv[++i]);
   }
   profile::name_thread("decode");
   profile::Options options;
@@ -124,7 +125,7 @@ int main(int argc, char** argv) {
       for (std::size_t l = 0; l < kLayers; ++l) layer(model, stream, rows);
       stream.wait();
       const profile::Op sampling("sample");
-      if (i == stall) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      std::this_thread::sleep_for(std::chrono::milliseconds(i == stall ? 1000 : sample_ms));
     }
   }
   const profile::Report report = session.finish();

@@ -34,6 +34,10 @@ store::DeviceProperties device_from(const Json& object) {
   d.sms = integer(object, "numSms");
   d.cc_major = integer(object, "computeMajor");
   d.cc_minor = integer(object, "computeMinor");
+  // Bytes a second. PyTorch does not write it; recorders of other engines may (culprit::profile).
+  constexpr std::int64_t kLeast = 1'000'000'000, kMost = 1'000'000'000'000'000;
+  const std::int64_t bandwidth = integer(object, "memoryBandwidth");
+  if (bandwidth >= kLeast && bandwidth <= kMost) d.peak_gbps = static_cast<double>(bandwidth) / 1e9;
   return d;
 }
 

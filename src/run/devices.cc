@@ -31,7 +31,8 @@ const store::DeviceProperties* properties_of(const store::TraceInfo& info, std::
   return alike ? &first : nullptr;
 }
 
-Status match_gpu(const Options& options, Run& run) {
+// `states_peak`: the trace tells the bandwidth of its device's memory.
+Status match_gpu(const Options& options, bool states_peak, Run& run) {
   if (!options.gpu.empty()) {
     TRY(known::Gpu gpu, known::find_gpu(options.gpu));
     run.gpu = known::GpuMatch{std::move(gpu), false, {}};
@@ -44,9 +45,12 @@ Status match_gpu(const Options& options, Run& run) {
   else if (run.properties.name.empty())
     message = "the trace does not name its device; shares of peak need --gpu NAME";
   else
-    message = "\"" + short_text(run.properties.name) +
-              "\" is not in the table of GPUs; shares of peak need --gpu NAME";
-  if (!message.empty()) add_note(run, "unknown-device", store::Severity::kWarning, 1, message);
+    message = "\"" + short_text(run.properties.name) + "\" is not in the table of GPUs; " +
+              (states_peak ? "shares of peak are of the bandwidth that the trace states"
+                           : "shares of peak need --gpu NAME");
+  const bool lacks = run.gpu.has_value() || !states_peak;
+  const auto severity = lacks ? store::Severity::kWarning : store::Severity::kInfo;
+  if (!message.empty()) add_note(run, "unknown-device", severity, 1, message);
   return Ok{};
 }
 
@@ -102,9 +106,9 @@ Status choose_device(const Options& options, const std::vector<Device>& devices,
   run.device = devices[options.device].id;
   run.rank = devices[options.device].rank;
   run.process = devices[options.device].process;
-  if (const auto* properties = properties_of(run.trace->info, run.device))
-    run.properties = convert(*properties);
-  return match_gpu(options, run);
+  const auto* properties = properties_of(run.trace->info, run.device);
+  if (properties != nullptr) run.properties = convert(*properties);
+  return match_gpu(options, properties != nullptr && properties->peak_gbps > 0, run);
 }
 
 std::string device_label(const store::Trace& trace, const Device& device) {
