@@ -24,15 +24,22 @@ void Recorder::start() {
   set_mode(options_.warmup == 1 ? kArmed : kCounting);
 }
 
-// Whoever left a span open will still write its end: such memory stays, under the name of `kept`.
-Recorder::~Recorder() {
+namespace {
+
+// Whoever left a span open will still write its end: such memory stays.
+void keep_for_good(std::unique_ptr<Arena> arena, std::vector<std::unique_ptr<Log>> logs) {
   static std::mutex lock;
-  static auto* kept =
+  static auto* const kept =
       new std::vector<std::pair<std::unique_ptr<Arena>, std::vector<std::unique_ptr<Log>>>>;
-  if (writer_.joinable()) finish();
-  if (!spans_left_open_) return;
   const std::lock_guard hold(lock);
-  kept->emplace_back(std::move(arena_), std::move(logs_));
+  kept->emplace_back(std::move(arena), std::move(logs));
+}
+
+}  // namespace
+
+Recorder::~Recorder() {
+  if (writer_.joinable()) finish();
+  if (spans_left_open_) keep_for_good(std::move(arena_), std::move(logs_));
 }
 
 // With lock_ held.
