@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace profile = culprit::profile;
@@ -37,8 +38,9 @@ class Stream {
     profile::name_thread("stream 0");
     std::unique_lock hold(lock_);
     while (changed_.wait(hold, stop, [this] { return !queue_.empty(); })) {
+      const std::function<void()> work = std::move(queue_.front());
       hold.unlock();
-      queue_.front()();
+      work();
       hold.lock();
       queue_.pop_front();
       changed_.notify_all();
