@@ -1,19 +1,24 @@
 #!/bin/bash
 # Runs the fuzz targets one after another, each for MINUTES, with the sanitizers, and says which lines of its reader they reached.
-# Usage: tools/fuzz.sh [MINUTES [TARGET...]]     targets: known pack nsight trace; corpora and faults stay in build/corpus
+# Usage: tools/fuzz.sh [MINUTES [TARGET...]]     targets: known pack nsight trace safetensors gguf; corpora and faults stay in build/corpus
 # MINUTES 0: the lines that the corpus reaches, without fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minutes=${1:-5}
 shift || true
-[ $# -gt 0 ] || set -- known pack nsight trace
+[ $# -gt 0 ] || set -- known pack nsight trace safetensors gguf
 declare -A reads=(
   [known]="src/known/kernel_*.cc src/known/launch_geometry.cc"
   [pack]="src/base/inflate.cc"
   [nsight]="src/ingest/nsight*.cc src/ingest/sqlite.cc"
   [trace]="src/ingest/document.cc src/ingest/event.cc src/ingest/ingest.cc src/ingest/joiner.cc src/ingest/key_predictor.cc
            src/ingest/number.cc src/ingest/rows.cc src/ingest/scan.h src/ingest/stretch.cc src/ingest/text.cc
-           src/base/source.cc src/base/inflate.cc")
+           src/base/source.cc src/base/inflate.cc"
+  [safetensors]="lab/files/mapped_file.cc lab/files/safetensors.cc lab/files/safetensors_header.cc
+                 lab/files/layout.cc lab/files/bind.cc lab/files/bind_hf.cc lab/model/config.cc lab/model/config_json.cc
+                 lab/model/json.cc"
+  [gguf]="lab/files/gguf.cc lab/files/gguf_types.cc lab/files/gguf_config.cc lab/files/layout.cc lab/files/bind.cc
+          lab/files/bind_gguf.cc lab/model/config.cc")
 for preset in fuzz coverage; do
   cmake --preset "$preset" > /dev/null
   cmake --build --preset "$preset" --target "${@/%/_fuzz}" > /dev/null

@@ -10,9 +10,11 @@
 
 namespace culprit::cli {
 
-// Tools that share the program but not the code: `main` hands their arguments on.
+// Tools that share the program but not the code: `main` hands their arguments on. They return an
+// exit code of the list above.
 struct Beside {
-  int (*forge)(std::span<const std::string_view> args, std::FILE* out, std::FILE* err) = nullptr;
+  using Tool = int (*)(std::span<const std::string_view> args, std::FILE* out, std::FILE* err);
+  Tool forge = nullptr, lab = nullptr;
 };
 
 int main(int argc, char** argv, const Beside& beside = {});

@@ -69,6 +69,12 @@ constexpr Command kCommands[] = {
     {kForge, "forge", "RECIPE -o FILE ...", "write a trace of a described run",
      "Makes traces with known faults, at any size. `culprit forge --help` explains it.",
      "culprit forge --list", 0},
+    {kLab, "lab", "run|bench|make-model|check ...", "the decode laboratory, on this machine's CPU",
+     "A decode engine to run a suspect and its fix for real: MLA and GQA, mixture of experts, "
+     "NVFP4 "
+     "and FP8 weights, an FP8 KV pool and three ways of reading it. `culprit lab --help` explains "
+     "it.",
+     "culprit lab bench --preset tiny-glm-5 --kv-dtype fp8", 0},
     {kHelp, "help", "[COMMAND]", "this help, or that of one command", "", "culprit help kernels",
      kToAll},
     {kLater, "comm", "", "", "", "", 0},
@@ -79,7 +85,6 @@ constexpr Command kCommands[] = {
     {kLater, "capture", "", "", "", "", 0},
     {kLater, "fleet", "", "", "", "", 0},
     {kLater, "mcp", "", "", "", "", 0},
-    {kLater, "lab", "", "", "", "", 0},
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ enum class CommandId : std::uint8_t {
   kFloor,
   kList,
   kForge,
+  kLab,
   kHelp,
   kLater
 };

@@ -28,16 +28,23 @@ extern "C" void leave_at_once(int) {
   _exit(kInterrupted);
 }
 
-Outcome forge(const Settings& settings, Console& console, const Beside& beside) {
-  if (beside.forge == nullptr) {
-    return console.fail({.code = Error::Code::kUsage,
-                         .what = "forge is not part of this build",
-                         .where = {},
-                         .hint = {},
-                         .note_code = {}});
+Outcome outcome_of(int exit_code) {
+  return exit_code == 0   ? Outcome::kAnswered
+         : exit_code == 1 ? Outcome::kGateFailed
+                          : Outcome::kNotAnswered;
+}
+
+Outcome run_beside(Beside::Tool tool, const Settings& settings, Console& console) {
+  if (tool == nullptr) {
+    return console.fail(
+        {.code = Error::Code::kUsage,
+         .what = fmt::format("{} is not part of this build", settings.command->name),
+         .where = {},
+         .hint = {},
+         .note_code = {}});
   }
   const std::vector<std::string_view> args(settings.words.begin(), settings.words.end());
-  return beside.forge(args, stdout, stderr) == 0 ? Outcome::kAnswered : Outcome::kNotAnswered;
+  return outcome_of(tool(args, stdout, stderr));
 }
 
 Outcome help(const Settings& settings, Console& console, const Beside& beside) {
@@ -57,9 +64,12 @@ Outcome help(const Settings& settings, Console& console, const Beside& beside) {
                          .hint = did_you_mean(word, command_names(), "`culprit help` lists them"),
                          .note_code = {}});
   }
-  if (command->id == CommandId::kForge && beside.forge != nullptr) {
+  const Beside::Tool tool = command->id == CommandId::kForge ? beside.forge
+                            : command->id == CommandId::kLab ? beside.lab
+                                                             : nullptr;
+  if (tool != nullptr) {
     constexpr std::array<std::string_view, 1> args{"--help"};
-    return beside.forge(args, stdout, stderr) == 0 ? Outcome::kAnswered : Outcome::kNotAnswered;
+    return outcome_of(tool(args, stdout, stderr));
   }
   return console.answer(command_help(*command, how, console.width()));
 }
@@ -69,7 +79,7 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
   if (settings.help != Help::kNone) return help(settings, console, beside);
   const Status tables = add_tables(settings);
   if (!tables.ok() && settings.command->id != CommandId::kForge &&
-      settings.command->id != CommandId::kHelp) {
+      settings.command->id != CommandId::kLab && settings.command->id != CommandId::kHelp) {
     return console.fail(tables.error());
   }
   switch (settings.command->id) {
@@ -85,7 +95,10 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
     case CommandId::kList:
       return list(settings, console);
     case CommandId::kForge:
-      return forge(settings, console, beside);
+      return run_beside(beside.forge, settings, console);
+    case CommandId::kLab:
+      std::signal(SIGINT, leave_at_once);
+      return run_beside(beside.lab, settings, console);
     case CommandId::kHelp:
       return help(settings, console, beside);
     case CommandId::kLater:

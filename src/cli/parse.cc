@@ -31,6 +31,11 @@ std::string given_as(const Flag& flag) {
   return out;
 }
 
+// Tools beside ours parse their own command lines.
+bool keeps_its_words(const Command& command) {
+  return command.id == CommandId::kForge || command.id == CommandId::kLab;
+}
+
 class Parser {
  public:
   explicit Parser(std::span<const std::string_view> args) : args_(args) {}
@@ -48,7 +53,7 @@ class Parser {
         status = take_flag(arg);
       }
       if (!status.ok()) return status.error();
-      if (settings_.command != nullptr && settings_.command->id == CommandId::kForge) {
+      if (settings_.command != nullptr && keeps_its_words(*settings_.command)) {
         for (++next_; next_ < args_.size(); ++next_) settings_.words.emplace_back(args_[next_]);
         return settings_;
       }

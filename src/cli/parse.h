@@ -10,8 +10,8 @@
 
 namespace culprit::cli {
 
-// The words after the program's name. Settings::command is always set. The arguments of `forge` are
-// its own: parsing ends there, and `words` holds them as they are.
+// The words after the program's name. Settings::command is always set. The arguments of `forge` and
+// `lab` are their own: parsing ends there, and `words` holds them as they are.
 Result<Settings> parse(std::span<const std::string_view> args);
 
 }  // namespace culprit::cli

@@ -168,7 +168,7 @@ TEST(Parse, RightValuesAreTaken) {
 
 TEST(Parse, WhatComesLaterIsRefusedByName) {
   for (const char* command :
-       {"comm", "memory", "compare", "sql", "slice", "capture", "fleet", "mcp", "lab"}) {
+       {"comm", "memory", "compare", "sql", "slice", "capture", "fleet", "mcp"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
   for (const char* flag : {"--html", "--markdown", "--redact"}) {

@@ -1,0 +1,204 @@
+#include "lab/engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace culprit::lab {
+namespace {
+
+Error refused(std::string what, std::string where, std::string hint) {
+  return {.code = Error::Code::kUsage,
+          .what = std::move(what),
+          .where = std::move(where),
+          .hint = std::move(hint),
+          .note_code = {}};
+}
+
+Status check(const EngineOptions& options) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  const std::pair<std::string_view, std::int64_t> sizes[] = {{"page", options.page},
+                                                             {"batch", options.batch},
+                                                             {"longest request", options.longest},
+                                                             {"chunk", options.chunk},
+                                                             {"pool", options.pool_tokens}};
+  for (const auto& [name, size] : sizes)
+    if (size < 1 || size > kMost)
+      return refused(fmt::format("{} of {}", name, size), "the engine's options",
+                     fmt::format("between 1 and {}", kMost));
+  return Ok{};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::make(const Weights& weights, const EngineOptions& options) {
+  TRY([[maybe_unused]] const Ok checked, check(options));
+  PoolShape shape = pool_shape(weights);
+  shape.tokens = options.pool_tokens;
+  shape.page = options.page;
+  shape.format = options.pool_format;
+  TRY(Pool pool, Pool::make(shape, options.batch, options.longest));
+  auto engine = std::unique_ptr<Engine>(new Engine(weights, options, std::move(pool)));
+  const StepLimits limits{.rows = options.batch + options.chunk,
+                          .logits = options.batch,
+                          .requests = options.batch,
+                          .longest = options.longest};
+  TRY(engine->forward_, Forward::make(weights, engine->pool_, kernels(options.isa), engine->launch_,
+                                      options.reading, limits));
+  return engine;
+}
+
+Engine::Engine(const Weights& weights, const EngineOptions& options, Pool pool)
+    : weights_(weights),
+      options_(options),
+      workers_(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size())),
+      launch_(workers_),
+      pool_(std::move(pool)),
+      sampler_(weights.lm_head.rows) {
+  rows_.reserve(static_cast<std::size_t>(options.batch + options.chunk));
+  planned_.reserve(static_cast<std::size_t>(options.batch));
+  running_.reserve(static_cast<std::size_t>(options.batch));
+}
+
+Result<std::size_t> Engine::submit(Request request) {
+  const std::string where = fmt::format("request {}", states_.size());
+  const auto prompt = static_cast<std::int64_t>(request.prompt.size()) + request.context;
+  if (request.prompt.empty() || request.new_tokens < 1 || request.context < 0)
+    return refused("nothing to do", where, "a prompt of one token at least, and one new token");
+  for (const std::int32_t token : request.prompt)
+    if (token < 0 || token >= weights_.embedding.rows)
+      return refused(fmt::format("token {} is not in the vocabulary", token), where,
+                     fmt::format("tokens are 0 to {}", weights_.embedding.rows - 1));
+  const std::int64_t most = std::min(options_.longest, options_.pool_tokens);
+  if (request.new_tokens > most || prompt > most - request.new_tokens)
+    return refused(fmt::format("{} tokens and {} new ones do not fit", prompt, request.new_tokens),
+                   where,
+                   fmt::format("a request has {} tokens at most, the pool {}", options_.longest,
+                               options_.pool_tokens));
+  State state;
+  state.tokens.reserve(static_cast<std::size_t>(prompt + request.new_tokens));
+  state.tokens.assign(static_cast<std::size_t>(request.context), 0);
+  state.tokens.insert(state.tokens.end(), request.prompt.begin(), request.prompt.end());
+  state.prompt = prompt;
+  state.wanted = request.new_tokens;
+  state.context = request.context;
+  state.sampling = request.sampling;
+  state.stops_at_eos = request.stops_at_eos;
+  states_.push_back(std::move(state));
+  waiting_.insert(waiting_.begin(), states_.size() - 1);
+  waiting_.reserve(states_.size());
+  return states_.size() - 1;
+}
+
+StepReport Engine::step() {
+  StepReport report;
+  for (State& state : states_) state.logits = -1;
+  admit();
+  plan(report);
+  if (rows_.empty()) return report;
+  (*forward_)(rows_);
+  draw();
+  return report;
+}
+
+// Requests come in while there is room for all that they have, and a page more for each that runs.
+void Engine::admit() {
+  while (!waiting_.empty() && static_cast<std::int64_t>(running_.size()) < options_.batch) {
+    State& state = states_[waiting_.back()];
+    const std::int64_t growth = static_cast<std::int64_t>(running_.size()) * options_.page;
+    if (pool_.free_tokens() < state.length() + growth) return;
+    running_.push_back(waiting_.back());
+    waiting_.pop_back();
+    state.lease = pool_.lease();
+    if (state.context > 0) make_up_context(state);
+  }
+}
+
+void Engine::make_up_context(State& state) {
+  pool_.reserve(state.lease, state.context);
+  pool_.draw(kernels(options_.isa), {state.lease.slots, static_cast<std::size_t>(state.context)},
+             state.sampling.seed);
+  state.cached = state.context;
+}
+
+// The rows of this step: what each running request lacks, prompts no faster than the chunk allows.
+void Engine::plan(StepReport& report) {
+  rows_.clear();
+  planned_.clear();
+  std::int64_t budget = options_.chunk, logits = 0;
+  for (std::size_t place = 0; place < running_.size(); ++place) {
+    State& state = states_[running_[place]];
+    const std::int64_t lacks = state.length() - state.cached;
+    const std::int64_t count = lacks == 1 ? 1 : std::min(lacks, budget);
+    if (count == 0) continue;
+    if (!make_room(place, state.cached + count, report)) return;
+    if (lacks > 1) budget -= count;
+    const bool complete = count == lacks;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t position = state.cached + i;
+      rows_.push_back({.token = state.tokens[static_cast<std::size_t>(position)],
+                       .position = position,
+                       .slots = state.lease.slots,
+                       .logits = complete && i + 1 == count});
+    }
+    if (complete) state.logits = logits++;
+    planned_.push_back({running_[place], count});
+    (state.length() == state.prompt || count > 1 ? report.prefilled : report.decoded) += count;
+  }
+}
+
+// Slots for `tokens` of the request at `place`; false: it was the youngest, and is evicted itself.
+bool Engine::make_room(std::size_t place, std::int64_t tokens, StepReport& report) {
+  State& state = states_[running_[place]];
+  while (!pool_.reserve(state.lease, tokens)) {
+    const std::size_t youngest = running_.back();
+    State& evicted = states_[youngest];
+    pool_.end(evicted.lease);
+    evicted.cached = 0;
+    running_.pop_back();
+    waiting_.push_back(youngest);
+    ++report.evicted;
+    if (running_.size() == place) return false;
+  }
+  return true;
+}
+
+// The next token of each request that has all its rows.
+void Engine::draw() {
+  const auto vocab = weights_.lm_head.rows;
+  const auto requests = static_cast<std::int64_t>(planned_.size());
+  Launch launch = row_launch("sampling", -1, requests, vocab);
+  launch.written = requests * 4;
+  launch_(launch, 1, [&](std::int64_t, int) {
+    for (const Planned& planned : planned_) {
+      State& state = states_[planned.request];
+      state.cached += planned.rows;
+      if (state.logits < 0) continue;
+      const std::int64_t generated = state.length() - state.prompt;
+      state.tokens.push_back(sampler_(forward_->logits(state.logits), state.sampling, generated));
+    }
+  });
+  for (const Planned& planned : planned_) {
+    State& state = states_[planned.request];
+    if (state.logits < 0) continue;
+    const auto& eos = weights_.config.eos;
+    const bool stops =
+        state.stops_at_eos && std::find(eos.begin(), eos.end(), state.tokens.back()) != eos.end();
+    if (state.length() - state.prompt < state.wanted && !stops) continue;
+    state.finished = true;
+    pool_.end(state.lease);
+    running_.erase(std::find(running_.begin(), running_.end(), planned.request));
+  }
+}
+
+std::span<const std::int32_t> Engine::generated(std::size_t request) const {
+  const State& state = states_[request];
+  return std::span(state.tokens).subspan(static_cast<std::size_t>(state.prompt));
+}
+
+std::span<const float> Engine::last_logits(std::size_t request) const {
+  const std::int64_t row = states_[request].logits;
+  return row < 0 ? std::span<const float>() : forward_->logits(row);
+}
+
+}  // namespace culprit::lab

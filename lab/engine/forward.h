@@ -1,0 +1,63 @@
+// Forward: one step of a model, from tokens to logits, for rows of any requests. Every buffer is taken
+// at construction; a step allocates nothing. The residual stream and all sums are floats; what a
+// weight format rounds its input to is the only rounding between them. A row's result does not depend
+// on the other rows, on the threads or on where the pool keeps its tokens.
+// A rank's share of a model runs by itself: heads, intermediates and vocabulary are as many as its
+// matrices have; where ranks would add up their parts, all_reduce() stands, which has nobody to ask yet.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "lab/engine/gqa.h"
+#include "lab/engine/mla.h"
+#include "lab/engine/mlp.h"
+#include "lab/engine/step.h"
+
+namespace culprit::lab {
+
+// The pool that these weights need, as far as they tell: layers and the width of a row.
+PoolShape pool_shape(const Weights& weights);
+
+class Forward {
+ public:
+  // Weights, pool and launcher must outlive it.
+  static Result<std::unique_ptr<Forward>> make(const Weights& weights, Pool& pool,
+                                               const Kernels& kernels, Launcher& launch,
+                                               Reading reading, const StepLimits& limits);
+
+  // Appends the rows' keys and values to the pool; at most limits.rows rows.
+  void operator()(StepRows rows);
+  // [vocab], of the `index`th row that wanted them; until the next step.
+  std::span<const float> logits(std::int64_t index) const;
+  std::int64_t bytes() const { return arena_.bytes(); }
+
+ private:
+  Forward(const Weights& weights, Pool& pool, const Kernels& kernels, Launcher& launch,
+          const StepLimits& limits);
+  std::int64_t carve(Carver carver);
+
+  void embed(StepRows rows);
+  // x += y of the block before; then the norm of x, made ready for its readers.
+  void normalise(std::string_view kernel, int layer, const Norm& gains, std::int64_t tokens,
+                 const Input& in);
+  void attention(int layer, StepRows rows);
+  void all_reduce(std::string_view kernel, int layer, std::int64_t tokens);
+  void head(StepRows rows);
+
+  const Weights& weights_;
+  const ModelConfig& config_;
+  StepLimits limits_;
+  Tools tools_;
+  RopeTable rope_;
+  std::unique_ptr<MlaBlock> mla_;  // one of the two
+  std::unique_ptr<GqaBlock> gqa_;
+  MlpBlock mlp_;
+  Arena arena_;
+  float *x_ = nullptr, *y_ = nullptr, *normed_ = nullptr;  // [rows, hidden]
+  bool y_pending_ = false;                                 // not yet added to x
+  std::byte* head_in_ = nullptr;
+  float* logits_ = nullptr;  // [logits, vocab]
+};
+
+}  // namespace culprit::lab

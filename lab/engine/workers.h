@@ -1,0 +1,63 @@
+// Workers: the threads of a decode step, one per core. Work is divided into small pieces that threads
+// take from one counter, neighbours together and ever fewer of them: memory that is read in one stretch
+// comes faster, and a thread that loses its core to another process holds up little. A run ends when
+// all pieces are done, not when all threads have come by. Waiting spins briefly, then sleeps. Nothing
+// is allocated after construction. Cost of a run: about 1 us while all are awake.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace culprit::lab {
+
+// The cores that this process may use.
+std::vector<int> usable_cores();
+
+class Workers {
+ public:
+  // The caller's thread is one of `threads`, until the end of this object. Each is pinned to a core
+  // of its own where there are enough of them.
+  explicit Workers(int threads);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  int threads() const { return static_cast<int>(others_.size()) + 1; }
+
+  // body(piece, thread) once for each piece of [0, pieces), pieces < 2^31; returns when all are done.
+  // One run at a time, always from the same thread.
+  template <class Body>
+  void run(std::int64_t pieces, const Body& body) {
+    if (pieces == 1 || others_.empty()) {
+      for (std::int64_t piece = 0; piece < pieces; ++piece) body(piece, 0);
+      return;
+    }
+    run_shared(pieces, &body, [](const void* context, std::int64_t piece, int thread) {
+      (*static_cast<const Body*>(context))(piece, thread);
+    });
+  }
+
+ private:
+  using Call = void (*)(const void* context, std::int64_t piece, int thread);
+
+  void run_shared(std::int64_t pieces, const void* context, Call call);
+  std::uint64_t share(std::uint64_t left) const;
+  void take_pieces(int thread);
+  void serve(int thread);
+
+  std::vector<std::thread> others_;
+  std::vector<int> cores_;  // that the caller may use without us; empty: nothing was pinned
+  // Of the run that goes on. Read only by who holds a piece of it, and so keeps it from ending.
+  const void* context_ = nullptr;
+  Call call_ = nullptr;
+  // Pieces of the run in the upper half, the next one to take in the lower.
+  alignas(64) std::atomic<std::uint64_t> tickets_{0};
+  alignas(64) std::atomic<int> done_{0};
+  alignas(64) std::atomic<int> runs_{0};  // counts up; sleepers wait for it
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace culprit::lab

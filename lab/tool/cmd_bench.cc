@@ -1,0 +1,105 @@
+// `culprit lab bench`: what a decode step costs, by reading strategy, batch and context, kernel by
+// kernel, held against the bandwidth measured between the runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "lab/engine/engine.h"
+#include "lab/engine/ledger.h"
+#include "lab/kernels/roof.h"
+#include "lab/tool/bench_report.h"
+#include "lab/tool/commands.h"
+#include "lab/tool/model.h"
+
+namespace culprit::lab {
+namespace {
+
+constexpr std::int64_t kWarmUp = 2;  // steps: caches, pages and cores wake up
+constexpr int kPassesBetween = 3;    // of the roof, before each run and after the last
+
+EngineOptions engine_options(const Options& options, const BenchRun& run) {
+  EngineOptions out;
+  out.longest = run.context + 1 + kWarmUp + options.steps;
+  const std::int64_t pages = (out.longest + options.page - 1) / options.page;
+  out.threads = options.threads;
+  out.isa = options.isa.value_or(best_isa());
+  out.reading = run.reading;
+  out.pool_format = options.kv_format;
+  out.batch = run.batch;
+  out.page = options.page;
+  out.pool_tokens = options.pool_tokens > 0 ? options.pool_tokens : run.batch * pages * out.page;
+  out.chunk = 1;  // contexts are drawn: every step decodes
+  return out;
+}
+
+Status measure(const Options& options, const Weights& weights, Screen& screen, BenchRun& run) {
+  TRY(const auto engine, Engine::make(weights, engine_options(options, run)));
+  for (std::int64_t i = 0; i < run.batch; ++i) {
+    Request request;
+    const auto place = static_cast<std::uint64_t>(i);
+    request.prompt = {static_cast<std::int32_t>(uniform(options.seed, place) *
+                                                static_cast<double>(weights.embedding.rows))};
+    request.new_tokens = kWarmUp + options.steps;
+    request.context = run.context;
+    request.sampling.seed = options.seed + place;
+    TRY([[maybe_unused]] const std::size_t number, engine->submit(std::move(request)));
+  }
+  run.pool_tokens = engine->pool().shape().tokens;
+  run.pool_bytes = engine->pool().shape().bytes();
+  run.threads = engine->threads();
+  for (std::int64_t step = 0; step < kWarmUp + options.steps; ++step) {
+    if (step == kWarmUp) engine->set_recorder(&run.ledger);
+    const Nanos start = Launcher::now();
+    static_cast<void>(engine->step());
+    if (step >= kWarmUp) run.steps.add(Launcher::now() - start);
+    screen.progress(fmt::format("{}, batch {}, context {}: step {} of {}",
+                                reading_name(run.reading), run.batch, run.context, step + 1,
+                                kWarmUp + options.steps));
+  }
+  return Ok{};
+}
+
+// Strategies differ in nothing on a pool that needs no cast.
+std::vector<Reading> readings_of(const Options& options) {
+  if (options.kv_format == KvFormat::kBf16) return {Reading::kFused};
+  return options.readings;
+}
+
+}  // namespace
+
+Status bench(const Options& options, Screen& screen) {
+  screen.progress("making the model");
+  LoadedModel model;
+  TRY([[maybe_unused]] const Ok loaded, load_model(options, model));
+  const int threads =
+      options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size());
+  Team team(threads);
+  TRY(Roof roof, Roof::prepare(team, options.isa.value_or(best_isa())));
+  BenchReport report{.model = model.name,
+                     .layers = layers_of(model.weights->config),
+                     .model_bytes = model.bytes,
+                     .isa = options.isa.value_or(best_isa()),
+                     .kv_format = options.kv_format,
+                     .runs = {}};
+  const auto pass_roof = [&] {
+    screen.progress("measuring the memory's bandwidth");
+    for (int pass = 0; pass < kPassesBetween; ++pass) roof.pass();
+  };
+  for (const Reading reading : readings_of(options))
+    for (const std::int64_t batch : options.batch)
+      for (const std::int64_t context : options.context) {
+        pass_roof();
+        BenchRun& run = report.runs.emplace_back();
+        run.reading = reading;
+        run.batch = batch;
+        run.context = context;
+        TRY([[maybe_unused]] const Ok measured, measure(options, *model.weights, screen, run));
+      }
+  pass_roof();
+  report.read_rate = roof.best(Move::kRead);
+  report.copy_rate = roof.best(Move::kCopy);
+  return screen.answer(bench_text(report), bench_json(report));
+}
+
+}  // namespace culprit::lab

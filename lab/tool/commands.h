@@ -1,0 +1,15 @@
+// The lab's commands, each from options to answer.
+#pragma once
+
+#include "lab/tool/options.h"
+#include "lab/tool/screen.h"
+
+namespace culprit::lab {
+
+Status run(const Options& options, Screen& screen);
+Status bench(const Options& options, Screen& screen);
+Status score(const Options& options, Screen& screen);
+Status make_model(const Options& options, Screen& screen);
+Result<bool> check(const Options& options, Screen& screen);  // false: something missed
+
+}  // namespace culprit::lab

@@ -1,0 +1,33 @@
+// What the commands of the lab say: the answer on one stream, progress on the other, and tables of
+// columns that line up.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/term.h"
+#include "lab/tool/options.h"
+
+namespace culprit::lab {
+
+class Screen {
+ public:
+  Screen(std::FILE* out, std::FILE* err, const Options& options);
+
+  void progress(std::string_view line);  // shown from half a second on, on a terminal only
+  // The answer as text, and as JSON where that was asked for.
+  Status answer(const std::string& text, const std::string& json);
+
+ private:
+  std::FILE* out_;
+  term::Progress progress_;
+  const Options& options_;
+};
+
+// Rows of cells; the first `left` columns are aligned to the left, all others to the right.
+std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t left);
+
+}  // namespace culprit::lab
