@@ -26,15 +26,15 @@ inline Ticks now() {
   return static_cast<Ticks>(monotonic_now());
 }
 
-// A reading of all clocks at one time, as nearly as can be.
+// Both clocks at one time, as nearly as can be.
 struct Reading {
   Ticks ticks = 0;
   Nanos monotonic = 0;
 };
 Reading read_clocks();
 
-// Ticks to nanoseconds of the epoch. The first and the last reading should be 5 ms apart or more:
-// they are within 0.1 us each.
+// Ticks to nanoseconds of the epoch. Each reading is off by tens of nanoseconds: the two should be
+// 5 ms apart or more.
 class Calibration {
  public:
   Calibration(const Reading& first, const Reading& last);

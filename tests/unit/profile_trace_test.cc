@@ -106,6 +106,10 @@ TEST(Trace, AKernelIsLinkedToItsLaunchAndOperatorAcrossThreads) {
   EXPECT_EQ(launch["pid"], getpid());
   EXPECT_TRUE(holds(outer, inner));
   EXPECT_TRUE(holds(inner, launch));
+  std::vector<Json> frames = trace.all("python_function");  // of outer, then of inner
+  ASSERT_EQ(frames.size(), 4U);
+  EXPECT_EQ(frames[1]["name"], "<built-in function outer>");
+  EXPECT_EQ(frames[2]["args"]["Python parent id"], frames[1]["args"]["Python id"]);
   EXPECT_GE(begin_of(kernel), begin_of(launch));
   EXPECT_EQ(trace.one("cudaDeviceSynchronize")["cat"], "cuda_runtime");
 }

@@ -5,15 +5,14 @@
 // its own. Off, or outside the window, a span costs one load and one predictable branch. Inside it
 // costs two readings of the clock and 60 to 200 bytes of a buffer set up in advance: no lock, and no
 // allocation by a thread that has been seen before (the step in front of the window is there for
-// that). Times are of one monotonic clock, within 0.1 us; the file has them as integer ns.
-// A full buffer ends the window: the steps recorded whole are written, and the rest is told.
+// that). Times are those of one monotonic clock for all threads, kept as integers. A full
+// buffer ends the window: the steps recorded whole are written, and the rest is told.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <new>
 #include <optional>
@@ -313,7 +312,7 @@ struct Options {
   std::string output = "decode.trace.json.gz";
   std::int32_t rank = 0, ranks = 1;
   std::string backend = "mpi";                       // of the ranks
-  std::vector<Device> devices = {};                  // empty: one without properties
+  std::vector<Device> devices = {};                  // empty: nothing is said of them
   std::size_t buffer_bytes = std::size_t{64} << 20;  // of all threads together
   // CULPRIT_PROFILE_DECODE=1|0, _WARMUP, _STEPS and _OUTPUT beat what is set here.
   bool environment = true;
