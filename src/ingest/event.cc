@@ -255,7 +255,8 @@ class Parser {
       // A guessed key may end in front of white space that is there this time.
       if (p >= end_ || p == from) return is_space(c) ? value(skip_space(p), field) : fail(p);
       text = {from, static_cast<std::size_t>(p - from)};
-      if (!is_digit(c) && !is_json_scalar(from, text.size())) {
+      const bool padded = c == '0' && text.size() > 1 && is_digit(from[1]);  // 03
+      if (padded || (!is_digit(c) && !is_json_scalar(from, text.size()))) {
         ++event_.bad_words;
         return p;  // counts as absent
       }

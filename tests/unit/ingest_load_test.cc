@@ -322,6 +322,15 @@ TEST(Load, ManyKeysDoNotChangeWhatAKeyMeans) {
   EXPECT_EQ(trace->ops.dur[1], 5000);
 }
 
+TEST(Load, NumbersWithAZeroInFrontAreNone) {
+  const auto trace = loaded(document(
+      R"({"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 03, "ts": 1, "dur": 1}, )"
+      R"({"ph": "X", "cat": "cpu_op", "name": "b", "pid": 1, "tid": "03", "ts": 0.5, "dur": 0})"));
+  ASSERT_EQ(trace->ops.size(), 2U);
+  ASSERT_NE(trace->notes.find("bad-number"), nullptr);
+  EXPECT_EQ(trace->notes.find("bad-number")->count, 1);
+}
+
 TEST(Load, CancelledByProgress) {
   const TempFile file(long_document());
   const auto result = load(file.path(), {.threads = 1,
