@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Prints the sources (.cc) that a change since COMMIT can affect: those changed, and those that include what was, however deep.
+"""Prints the sources (.cc) that what changed since a list was written can affect: those changed, and those that include what
+was, however deep. A list holds the content hash of each source, so that no history is needed.
 
-Usage: affected.py COMMIT FOLDER...      prints all sources of the folders when the commit is not in this clone
+Usage: affected.py LIST FOLDER...            all sources, where there is no list or the checks themselves changed
+       affected.py --write LIST FOLDER...    writes it anew
 """
 import pathlib
 import re
@@ -9,28 +11,33 @@ import subprocess
 import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+CHECKS = ".clang-tidy"
 
 
-def git(*arguments):
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True)
-    return done.stdout.split() if done.returncode == 0 else None
+def git(*arguments, text=None):
+    return subprocess.run(["git", *arguments], input=text, capture_output=True, text=True, check=True).stdout.split()
 
 
 def main():
-    commit, folders = sys.argv[1], sys.argv[2:]
-    files = [f for f in git("ls-files", "--", *folders) if f.endswith((".cc", ".h"))]
-    changed = git("diff", "--name-only", commit)
-    if changed is None or ".clang-tidy" in changed:
+    write = sys.argv[1] == "--write"
+    path, *folders = sys.argv[2 if write else 1:]
+    files = [CHECKS] + [f for f in git("ls-files", "--", *folders) if f.endswith((".cc", ".h"))]
+    now = dict(zip(files, git("hash-object", "--stdin-paths", text="\n".join(files))))
+    if write:
+        pathlib.Path(path).write_text("".join(f"{hash} {file}\n" for file, hash in now.items()))
+        return
+    lines = pathlib.Path(path).read_text().splitlines() if pathlib.Path(path).exists() else []
+    then = {file: hash for hash, file in (line.split(" ", 1) for line in lines)}
+    affected = {f for f in files if then.get(f) != now[f]}
+    if CHECKS in affected:
         affected = set(files)
-    else:
-        affected = set(changed) & set(files)
-        includes = {f: set(INCLUDE.findall(pathlib.Path(f).read_text())) for f in files}
-        while True:
-            more = {f for f in files if f not in affected
-                    and any(header.endswith("/" + name) or header == name for header in affected for name in includes[f])}
-            if not more:
-                break
-            affected |= more
+    includes = {f: set(INCLUDE.findall(pathlib.Path(f).read_text())) for f in files}
+    while True:
+        more = {f for f in files if f not in affected
+                and any(header.endswith("/" + name) or header == name for header in affected for name in includes[f])}
+        if not more:
+            break
+        affected |= more
     for file in sorted(affected):
         if file.endswith(".cc"):
             print(file)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy over the sources. Usage: tools/tidy.sh [--deep | --since COMMIT] BUILD_FOLDER [FILE...]
-# --since: only what a change since that commit can affect. --deep adds clang's static analyzer, which takes ten minutes
+# clang-tidy over the sources. Usage: tools/tidy.sh [--deep | --since LIST] BUILD_FOLDER [FILE...]
+# --since: only what changed since tools/affected.py wrote that list. --deep adds clang's static analyzer, which takes ten minutes
 # of two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
