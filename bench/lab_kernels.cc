@@ -1,6 +1,7 @@
-// What share of the memory bus the laboratory's kernels reach. One run: in each pass the roof (read,
-// write, copy) and then every kernel once over a buffer of at least 8 x the last-level cache, rows
-// handed out in small chunks to pinned threads, batch 1; the table shows medians over the passes.
+// What share of the memory bus the laboratory's kernels reach. Kernel by kernel, so that one buffer is
+// there at a time: in each pass the roof (read, write, copy) and then the kernel once over a buffer of at
+// least 8 x the last-level cache, rows handed out in small chunks to pinned threads, batch 1; the table
+// shows medians over the passes, and shares of the roof that was measured between the kernel's own.
 // Usage: lab_kernels [ISA] [THREADS] [PASSES]
 #include <fmt/format.h>
 
@@ -100,20 +101,12 @@ Result<Row> pool_row(const Kernels& k, Team& team, std::int64_t bytes) {
              {}};
 }
 
-double rate(const std::vector<double>& rates) { return upper_median(rates); }
-
-void print(const Roof& roof, const std::vector<Row>& rows) {
-  for (const Roof::Way& way : roof.ways()) {
-    const char* const move = way.move == Move::kRead    ? "read"
-                             : way.move == Move::kWrite ? "write"
-                                                        : "copy (read + written)";
-    fmt::print("{:<32} {:>8.2f} GB/s\n", fmt::format("{}, {}", move, way.name),
-               rate(way.rates) / 1e9);
-  }
-  for (const Row& row : rows)
-    fmt::print("{:<32} {:>8.2f} GB/s {:>7.1f} % of {}\n", row.name, rate(row.rates) / 1e9,
-               100 * rate(row.rates) / roof.best(row.against),
-               row.against == Move::kRead ? "read" : "copy");
+void print(const Row& row, const Roof& roof) {
+  const double rate = upper_median(row.rates), best = roof.best(row.against);
+  fmt::print("{:<32} {:>8.2f} GB/s {:>7.1f} % of {:>6.2f} GB/s {}\n", row.name, rate / 1e9,
+             100 * rate / best, best / 1e9,
+             row.against == Move::kRead ? "read" : "copied (read + written)");
+  std::fflush(stdout);
 }
 
 Result<int> run(const std::vector<std::string>& args) {
@@ -125,21 +118,22 @@ Result<int> run(const std::vector<std::string>& args) {
   const int passes = args.size() > 2 ? std::max(1, std::atoi(args[2].c_str())) : 15;
   const Kernels& k = kernels(isa);
   TRY(Roof roof, Roof::prepare(team, isa));
-  std::vector<Row> rows;
-  for (const DrawnKind& kind : drawn_kinds()) {
-    TRY(Row row, linear_row(kind, k, team, roof.bytes()));
-    rows.push_back(std::move(row));
-  }
-  TRY(Row pool, pool_row(k, team, roof.bytes()));
-  rows.push_back(std::move(pool));
-  fmt::print(stderr, "lab_kernels: measuring\n");  // what came before is not timed
-  for (int pass = 0; pass < passes; ++pass) {
-    roof.pass();
-    for (Row& row : rows) row.rates.push_back(static_cast<double>(row.bytes) / row.pass());
-  }
   fmt::print("{}, {} threads, medians of {} passes over {} MiB\n", isa_name(isa), team.threads(),
              passes, roof.bytes() >> 20);
-  print(roof, rows);
+  const auto measure = [&](Row row) {
+    roof.forget();
+    for (int pass = 0; pass < passes; ++pass) {
+      roof.pass();
+      row.rates.push_back(static_cast<double>(row.bytes) / row.pass());
+    }
+    print(row, roof);
+  };
+  for (const DrawnKind& kind : drawn_kinds()) {
+    TRY(Row row, linear_row(kind, k, team, roof.bytes()));
+    measure(std::move(row));
+  }
+  TRY(Row pool, pool_row(k, team, roof.bytes()));
+  measure(std::move(pool));
   return 0;
 }
 

@@ -19,4 +19,11 @@ Result<Isa> isa_named(std::string_view name);  // of those that this machine has
 std::vector<Isa> available_isas();             // slowest first; kReference and kPortable are in
 Isa best_isa();                                // the last of them
 
+// How many bytes ahead kernels ask for the weights that they stream, those that decode as fast as the
+// bus brings them and those that do not; 0: the core foresees it better. By the maker of the core.
+struct AskAhead {
+  std::int64_t fast = 0, slow = 512;
+};
+AskAhead ask_ahead_bytes();
+
 }  // namespace culprit::lab

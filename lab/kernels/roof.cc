@@ -88,6 +88,10 @@ void Roof::pass() {
   }
 }
 
+void Roof::forget() {
+  for (Way& way : ways_) way.rates.clear();
+}
+
 double Roof::best(Move move) const {
   double best = 0;
   for (const Way& way : ways_)

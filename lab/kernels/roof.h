@@ -32,7 +32,8 @@ class Roof {
     std::string name;           // "plain", "past the caches"
     std::vector<double> rates;  // bytes per second of each pass so far
   };
-  void pass();  // one of every way
+  void pass();    // one of every way
+  void forget();  // the passes so far
   const std::vector<Way>& ways() const { return ways_; }
   double best(Move move) const;  // the largest median among its ways
 

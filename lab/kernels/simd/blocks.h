@@ -30,7 +30,8 @@ inline float half_at(const std::byte* p) { return half_value(load_as<std::uint16
 // Each kind adds its block b, at p, to the sums of T tokens.
 struct Q8Kind {
   using Block = BlockQ8_0;
-  static constexpr std::int64_t kScaled = 32, kAhead = 0;
+  static constexpr std::int64_t kScaled = 32;
+  static constexpr bool kFast = true;
   template <std::size_t T>
   static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T]) {
     const float d = half_at(p);
@@ -43,7 +44,8 @@ struct Q8Kind {
 
 struct Mxfp4Kind {
   using Block = BlockMxfp4;
-  static constexpr std::int64_t kScaled = 32, kAhead = 512;
+  static constexpr std::int64_t kScaled = 32;
+  static constexpr bool kFast = false;
   template <std::size_t T>
   static void add(const std::byte* p, std::int64_t b, const Int8Token (&x)[T], Octet (&acc)[T]) {
     const float d = half_e8m0(load_as<std::uint8_t>(p));
@@ -56,7 +58,8 @@ struct Mxfp4Kind {
 
 struct Nvfp4Kind {
   using Block = BlockNvfp4;
-  static constexpr std::int64_t kScaled = 32, kAhead = 512;
+  static constexpr std::int64_t kScaled = 32;
+  static constexpr bool kFast = false;
   // UE4M3, halved: no sign, and 0x7f is zero. A half's exponent has room for it, 2^8 too low.
   static float scale_at(const std::byte* p) {
     const auto code = load_as<std::uint8_t>(p);
@@ -80,7 +83,8 @@ struct Nvfp4Kind {
 
 struct Q4Kind {
   using Block = BlockQ4_K;
-  static constexpr std::int64_t kScaled = 256, kAhead = 512;
+  static constexpr std::int64_t kScaled = 256;
+  static constexpr bool kFast = false;
   // 6-bit scales and mins of the 8 sub-blocks, as bytes, four at a time.
   struct Scales {
     std::uint32_t scale[2], min[2];
@@ -120,7 +124,8 @@ struct Q4Kind {
 
 struct Q6Kind {
   using Block = BlockQ6_K;
-  static constexpr std::int64_t kScaled = 256, kAhead = 512;
+  static constexpr std::int64_t kScaled = 256;
+  static constexpr bool kFast = false;
   // 32 values: sub-blocks with the scales at s.
   template <std::size_t T>
   static void add_part(Bytes low, Bytes high, const float* s, std::int64_t at,
@@ -162,6 +167,7 @@ template <class Kind>
 struct BlockRows {
   static constexpr std::size_t kRows = 1;
   const Matrix& m;
+  std::int64_t ahead = Kind::kFast ? ask_ahead_bytes().fast : ask_ahead_bytes().slow;
 
   template <std::size_t R, std::size_t T>
   void dot(std::int64_t row, std::int64_t step, const std::byte* const* x, float (*out)[T]) const {
@@ -181,8 +187,7 @@ struct BlockRows {
       CULPRIT_UNROLL
       for (std::size_t r = 0; r < R; ++r) {
         const std::byte* const p = first + signed_of(r) * step * row_bytes + b * kBytes;
-        for (std::int64_t line = 0; line < 2 * kBytes; line += 64)
-          ask_ahead<Kind::kAhead>(p + line);
+        ask_lines_ahead(p, 2 * kBytes, ahead);
         Kind::template add<T>(p, b, tokens, acc[r]);
         if (b + 1 < blocks) Kind::template add<T>(p + kBytes, b + 1, tokens, other[r]);
       }

@@ -30,6 +30,7 @@ struct Nvfp4Rows {
   static constexpr std::size_t kRows = 2;
   const Matrix& m;
   float scale;  // of the whole product
+  std::int64_t ahead = ask_ahead_bytes().slow;
 
   // One vector of codes of each row, from block b on, with these blocks' scales.
   template <std::size_t R, std::size_t T>
@@ -87,7 +88,7 @@ struct Nvfp4Rows {
         for (std::size_t r = 0; r < R; ++r) {
           w[r] = codes + (signed_of(r) * step * blocks + b) * 8;
           scales[r] = decoded[r] + (b - first);
-          ask_ahead<512>(w[r]);
+          ask_ahead(w[r], ahead);
         }
         add_lanes<R, T>(w, scales, tokens, b, acc);
       }
