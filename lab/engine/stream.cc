@@ -57,10 +57,9 @@ void Stream::serve() {
   started_.count_down();
   for (std::uint32_t done = 0;;) {
     const auto called = [&] { return launched_.load(std::memory_order_acquire) != done; };
-    if (!spin_until(called)) {
-      launched_.wait(done);
-      continue;
-    }
+    // Who waits for this stream needs a core to go on: where there are as many threads as cores, ours.
+    const bool all_done = awaited_.load(std::memory_order_relaxed) == done;
+    if (all_done || !spin_until(called)) launched_.wait(done);
     if (stopping_.load()) return;
     const Slot& slot = slots_[done % kSlots];
     slot.run(slot.work, workers);
