@@ -24,8 +24,8 @@ MAY_INCLUDE = {
     "lab/files": "lab/model lab/number base",
     "lab/kernels": "lab/number base",
     "lab/oracle": "lab/model lab/number base",
-    "lab/engine": "lab/kernels lab/model lab/number base",
-    "lab/tool": "lab/engine lab/oracle lab/files lab/kernels lab/model lab/number base",
+    "lab/engine": "lab/kernels lab/model lab/number profile base",
+    "lab/tool": "lab/engine lab/oracle lab/files lab/kernels lab/model lab/number profile base",
     "profile": "",
     "app": "cli forge lab/tool",
 }

@@ -85,6 +85,7 @@ void Attention::cast_pool(int layer) {
   const std::int64_t numbers = shape.rows() * shape.width;
   const auto* from = reinterpret_cast<const std::uint8_t*>(pool_.rows(layer).data);
   const Launch launch{.kernel = "pool-cast",
+                      .symbol = "elementwise_copy_kernel<e4m3, bf16>",
                       .format = "e4m3",
                       .layer = layer,
                       .read = numbers,
@@ -92,14 +93,18 @@ void Attention::cast_pool(int layer) {
                       .tokens = shape.rows(),
                       .rows = shape.width,
                       .cols = shape.width};
-  launch_(launch, (numbers + kCastNumbers - 1) / kCastNumbers, [&](std::int64_t piece, int) {
-    const std::int64_t first = piece * kCastNumbers;
-    kernels_.cast_pool(from + first, std::min(kCastNumbers, numbers - first), copy_ + first);
-  });
+  const Op op(launch_, "aten::copy_", profile::kBf16(shape.rows(), 1, shape.width),
+              profile::kE4m3(shape.rows(), 1, shape.width));
+  launch_(launch, (numbers + kCastNumbers - 1) / kCastNumbers,
+          [=, this](std::int64_t piece, int) {
+            const std::int64_t first = piece * kCastNumbers;
+            kernels_.cast_pool(from + first, std::min(kCastNumbers, numbers - first),
+                               copy_ + first);
+          });
 }
 
-void Attention::gather(int layer, std::span<const Reach> reaches) {
-  const PoolShape& shape = pool_.shape();
+// Where each token's rows will stand in the copy; how many there are in all.
+std::int64_t Attention::place_gathered(std::span<const Reach> reaches) {
   std::int64_t total = 0;
   cut_.clear();
   for (std::size_t t = 0; t < reaches.size();) {
@@ -115,20 +120,30 @@ void Attention::gather(int layer, std::span<const Reach> reaches) {
     total += count;
     t = end;
   }
-  const std::int64_t numbers = total * shape.width;
+  return total;
+}
+
+void Attention::gather(int layer, std::span<const Reach> reaches) {
+  const std::int64_t width = pool_.shape().width;
   const Launch launch{.kernel = "gather-cast",
+                      .symbol = "gather_kernel<e4m3, bf16>",
                       .format = "e4m3",
                       .layer = layer,
-                      .read = numbers,
-                      .written = 2 * numbers,
-                      .tokens = total,
-                      .rows = shape.width,
-                      .cols = shape.width};
-  launch_(launch, cut_.pieces(), [&](std::int64_t piece, int) {
+                      .rows = width,
+                      .cols = width};
+  const Op op(launch_, "gather_kv_cache", profile::kE4m3(pool_.shape().rows(), 1, width),
+              profile::kInt32(reaches.size()));
+  const auto prepare = [=, this](Launch& its) {
+    its.tokens = place_gathered(reaches);
+    its.read = its.tokens * width;
+    its.written = 2 * its.read;
+    return cut_.pieces();
+  };
+  launch_(launch, prepare, [=, this](std::int64_t piece, int) {
     const Cut::Part part = cut_[piece];
     const Reach& reach = reaches[static_cast<std::size_t>(part.item)];
-    kernels_.gather_cast(pool_.rows(layer, reach.index), shape.width, part.begin, part.end,
-                         copy_ + (gathered_first_[part.item] + part.begin) * shape.width);
+    kernels_.gather_cast(pool_.rows(layer, reach.index), width, part.begin, part.end,
+                         copy_ + (gathered_first_[part.item] + part.begin) * width);
   });
 }
 
@@ -160,17 +175,10 @@ std::int64_t Attention::number_bytes() const {
   return pool_.shape().format == KvFormat::kBf16 || casts() ? 2 : 1;
 }
 
-void Attention::attend(int layer, std::span<const Reach> reaches, const float* q) {
+// Cuts the reaches into parts; with the bytes that reading them takes.
+std::int64_t Attention::place_parts(std::span<const Reach> reaches, Launch& launch) {
   const auto tokens = static_cast<std::int64_t>(reaches.size());
   side_by_side_ = tokens <= parallel_;
-  Launch launch{.kernel = "attention",
-                .format = number_bytes() == 2 ? "bf16" : "e4m3",
-                .layer = layer,
-                .tokens = tokens,
-                .rows = layout_.heads * layout_.value_width,
-                .cols = layout_.heads * layout_.width};
-  launch.written = launch.tokens * launch.rows * 4;
-  launch.read = launch.tokens * launch.cols * 4;
   cut_.clear();
   for (std::int64_t t = 0; t < tokens; ++t) {
     const std::int64_t count = reaches[static_cast<std::size_t>(t)].count;
@@ -180,7 +188,27 @@ void Attention::attend(int layer, std::span<const Reach> reaches, const float* q
     for (std::int64_t group = 0; group < layout_.groups; ++group)
       cut_.add(count, side_by_side_ ? parts.length : count);
   }
-  launch_(launch, cut_.pieces(), [&](std::int64_t piece, int thread) {
+  return cut_.pieces();
+}
+
+void Attention::attend(int layer, std::span<const Reach> reaches, const float* q) {
+  const auto tokens = static_cast<std::int64_t>(reaches.size());
+  const bool half = number_bytes() == 2;
+  Launch launch{.kernel = "attention",
+                .symbol = half ? profile::Name("decode_attention_kernel<bf16>")
+                               : profile::Name("decode_attention_kernel<e4m3>"),
+                .format = half ? "bf16" : "e4m3",
+                .layer = layer,
+                .tokens = tokens,
+                .rows = layout_.heads * layout_.value_width,
+                .cols = layout_.heads * layout_.width};
+  launch.written = launch.tokens * launch.rows * 4;
+  launch.read = launch.tokens * launch.cols * 4;
+  const profile::Dtype keys = half ? profile::kBf16 : profile::kE4m3;
+  const Op op(launch_, "decode_attention", profile::kFloat(tokens, layout_.heads, layout_.width),
+              keys(pool_.shape().rows(), 1, pool_.shape().width));
+  const auto prepare = [=, this](Launch& its) { return place_parts(reaches, its); };
+  launch_(launch, prepare, [=, this](std::int64_t piece, int thread) {
     const Cut::Part part = cut_[piece];
     const std::int64_t token = part.item / layout_.groups;
     const Reach& reach = reaches[static_cast<std::size_t>(token)];

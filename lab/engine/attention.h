@@ -51,7 +51,8 @@ class Attention {
             Reading reading, const AttentionLimits& limits);
   void carve(Carver& carver);
 
-  // q [tokens, heads, width] against each token's reach; the result is settled head by head.
+  // q [tokens, heads, width] against each token's reach, which is read when the stream comes to it;
+  // the result is settled head by head.
   void operator()(int layer, std::span<const Reach> reaches, const float* q);
   // Merges and divides heads [begin, end) of a token; out() then holds them.
   void settle(std::int64_t token, std::int64_t begin, std::int64_t end) const;
@@ -69,6 +70,8 @@ class Attention {
   }
   void cast_pool(int layer);
   void gather(int layer, std::span<const Reach> reaches);
+  std::int64_t place_gathered(std::span<const Reach> reaches);
+  std::int64_t place_parts(std::span<const Reach> reaches, Launch& launch);
   KvRows rows_of(int layer, const Reach& reach, std::int64_t token) const;
   Partial partial(std::int64_t token, std::int64_t part, std::int64_t head) const;
   Partial extra(std::int64_t slot, std::int64_t head) const;

@@ -26,6 +26,9 @@ Status check(const EngineOptions& options) {
     if (size < 1 || size > kMost)
       return refused(fmt::format("{} of {}", name, size), "the engine's options",
                      fmt::format("between 1 and {}", kMost));
+  if (options.launch == LaunchMode::kGraph && options.habits.sync_per_layer)
+    return refused("a wait behind each layer of a graph", "the engine's options",
+                   "the host is not there while a graph runs: launch eagerly");
   return Ok{};
 }
 
@@ -43,21 +46,24 @@ Result<std::unique_ptr<Engine>> Engine::make(const Weights& weights, const Engin
                           .logits = options.batch,
                           .requests = options.batch,
                           .longest = options.longest};
-  TRY(engine->forward_, Forward::make(weights, engine->pool_, kernels(options.isa), engine->launch_,
-                                      options.reading, limits));
+  TRY(engine->forward_, Forward::make(weights, engine->pool_, kernels(options.isa),
+                                      engine->forward_launch_, options.reading, limits));
   return engine;
 }
 
 Engine::Engine(const Weights& weights, const EngineOptions& options, Pool pool)
     : weights_(weights),
       options_(options),
-      workers_(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size())),
-      launch_(workers_),
+      stream_(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size())),
+      launch_(stream_, options.habits),
+      forward_launch_(stream_, options.habits),
       pool_(std::move(pool)),
       sampler_(weights.lm_head.rows) {
   rows_.reserve(static_cast<std::size_t>(options.batch + options.chunk));
   planned_.reserve(static_cast<std::size_t>(options.batch));
   running_.reserve(static_cast<std::size_t>(options.batch));
+  drawn_.resize(static_cast<std::size_t>(options.batch));
+  next_.resize(static_cast<std::size_t>(options.batch));
 }
 
 Result<std::size_t> Engine::submit(Request request) {
@@ -96,9 +102,22 @@ StepReport Engine::step() {
   admit();
   plan(report);
   if (rows_.empty()) return report;
-  (*forward_)(rows_);
-  draw();
+  const profile::Step span({.batch = static_cast<std::int64_t>(planned_.size()),
+                            .tokens = static_cast<std::int64_t>(rows_.size()),
+                            .kind = report.prefilled == 0 ? profile::Name("DECODE")
+                                    : report.decoded == 0 ? profile::Name("EXTEND")
+                                                          : profile::Name("MIXED")});
+  launch_forward();
+  launch_draws();
+  launch_.synchronize();
+  take_draws();
   return report;
+}
+
+void Engine::launch_forward() {
+  const StepRows rows = forward_->bring_in(launch_, rows_);
+  if (options_.launch == LaunchMode::kEager) return (*forward_)(rows);
+  launch_.graph(forward_launch_, [forward = forward_.get(), rows] { (*forward)(rows); });
 }
 
 // Requests come in while there is room for all that they have, and a page more for each that runs.
@@ -164,30 +183,39 @@ bool Engine::make_room(std::size_t place, std::int64_t tokens, StepReport& repor
 }
 
 // The next token of each request that has all its rows.
-void Engine::draw() {
+void Engine::launch_draws() {
   const auto vocab = weights_.lm_head.rows;
   const auto requests = static_cast<std::int64_t>(planned_.size());
-  Launch launch = row_launch("sampling", -1, requests, vocab);
+  Launch launch = row_launch("sampling", "sampling_kernel", -1, requests, vocab);
   launch.written = requests * 4;
-  launch_(launch, 1, [&](std::int64_t, int) {
-    for (const Planned& planned : planned_) {
-      State& state = states_[planned.request];
-      state.cached += planned.rows;
-      if (state.logits < 0) continue;
-      const std::int64_t generated = state.length() - state.prompt;
-      state.tokens.push_back(sampler_(forward_->logits(state.logits), state.sampling, generated));
-    }
-  });
-  for (const Planned& planned : planned_) {
-    State& state = states_[planned.request];
+  {
+    const Op op(launch_, "sampling", profile::kFloat(requests, vocab));
+    launch_(launch, 1, [this](std::int64_t, int) {
+      for (std::size_t i = 0; i < planned_.size(); ++i) {
+        const State& state = states_[planned_[i].request];
+        if (state.logits < 0) continue;
+        const std::int64_t generated = state.length() - state.prompt;
+        drawn_[i] = sampler_(forward_->logits(state.logits), state.sampling, generated);
+      }
+    });
+  }
+  const Op op(launch_, "aten::copy_", profile::kInt32(requests), profile::kInt32(requests));
+  launch_.copy(profile::kCopyOut, next_.data(), drawn_.data(), requests * 4);
+}
+
+void Engine::take_draws() {
+  for (std::size_t i = 0; i < planned_.size(); ++i) {
+    State& state = states_[planned_[i].request];
+    state.cached += planned_[i].rows;
     if (state.logits < 0) continue;
+    state.tokens.push_back(next_[i]);
     const auto& eos = weights_.config.eos;
     const bool stops =
         state.stops_at_eos && std::find(eos.begin(), eos.end(), state.tokens.back()) != eos.end();
     if (state.length() - state.prompt < state.wanted && !stops) continue;
     state.finished = true;
     pool_.end(state.lease);
-    running_.erase(std::find(running_.begin(), running_.end(), planned.request));
+    running_.erase(std::find(running_.begin(), running_.end(), planned_[i].request));
   }
 }
 

@@ -15,6 +15,9 @@
 
 namespace culprit::lab {
 
+// Who launches kernels: the host one by one, or the stream itself, a step at once.
+enum class LaunchMode : std::uint8_t { kEager, kGraph };
+
 struct EngineOptions {
   int threads = 0;  // 0: one per core
   Isa isa = Isa::kReference;
@@ -24,6 +27,8 @@ struct EngineOptions {
   std::int64_t batch = 1;       // requests that run at once
   std::int64_t longest = 4096;  // tokens of a request, prompt and answer
   std::int64_t chunk = 64;      // prompt tokens in a step, beside those that decode
+  LaunchMode launch = LaunchMode::kGraph;
+  Habits habits = {};
 };
 
 struct Request {
@@ -56,10 +61,14 @@ class Engine {
   // The scores from which a step drew a request's last token; until the next step. Empty: it drew none.
   std::span<const float> last_logits(std::size_t request) const;
 
-  void set_recorder(Recorder* recorder) { launch_.set_recorder(recorder); }
+  // Between steps.
+  void set_recorder(Recorder* recorder) {
+    launch_.set_recorder(recorder);
+    forward_launch_.set_recorder(recorder);
+  }
   const Pool& pool() const { return pool_; }
   std::int64_t buffer_bytes() const { return forward_->bytes(); }
-  int threads() const { return workers_.threads(); }
+  int threads() const { return stream_.threads(); }
 
  private:
   struct State {
@@ -85,12 +94,15 @@ class Engine {
   void make_up_context(State& state);
   void plan(StepReport& report);
   bool make_room(std::size_t place, std::int64_t tokens, StepReport& report);
-  void draw();
+  void launch_forward();
+  void launch_draws();
+  void take_draws();
 
   const Weights& weights_;
   EngineOptions options_;
-  Workers workers_;
-  Launcher launch_;
+  Stream stream_;
+  Launcher launch_;          // of the host's thread
+  Launcher forward_launch_;  // of whoever walks through the forward pass: in a graph the stream
   Pool pool_;
   std::unique_ptr<Forward> forward_;
   Sampler sampler_;
@@ -99,6 +111,8 @@ class Engine {
   std::vector<std::size_t> running_;  // the oldest first
   std::vector<StepRow> rows_;
   std::vector<Planned> planned_;
+  // [batch] the token after each of `planned_`: where the stream writes it, and the host's copy.
+  std::vector<std::int32_t> drawn_, next_;
 };
 
 }  // namespace culprit::lab

@@ -1,17 +1,9 @@
 #include "lab/engine/forward.h"
 
-#include <algorithm>
-
 namespace culprit::lab {
 namespace {
 
 bool is_mla(const Weights& weights) { return weights.config.family == Family::kMla; }
-
-std::int64_t most_tasks(const Weights& weights, const StepLimits& limits) {
-  const Router& router = weights.config.router;
-  const std::int64_t experts = std::min(router.experts, limits.rows * router.per_token);
-  return std::max<std::int64_t>({2 * (1 + experts), weights.config.heads, 4});
-}
 
 }  // namespace
 
@@ -48,7 +40,7 @@ Forward::Forward(const Weights& weights, Pool&, const Kernels& kernels, Launcher
       mlp_(weights, tools_, limits) {}
 
 std::int64_t Forward::carve(Carver carver) {
-  tools_.linear.carve(carver, most_tasks(weights_, limits_));
+  rows_ = carver.take<StepRow>(limits_.rows);
   rope_.carve(carver, limits_.rows);
   if (mla_) mla_->carve(carver);
   if (gqa_) gqa_->carve(carver);
@@ -61,8 +53,15 @@ std::int64_t Forward::carve(Carver carver) {
   return carver.bytes();
 }
 
-void Forward::operator()(StepRows rows) {
-  const auto tokens = static_cast<std::int64_t>(rows.size());
+StepRows Forward::bring_in(Launcher& launch, std::span<const StepRow> rows) {
+  const Op op(launch, "aten::copy_", profile::kInt32(rows.size()), profile::kInt32(rows.size()));
+  launch.copy(profile::kCopyIn, rows_, rows.data(),
+              static_cast<std::int64_t>(rows.size() * sizeof(StepRow)));
+  return {rows, rows_};
+}
+
+void Forward::operator()(const StepRows& rows) {
+  const std::int64_t tokens = rows.tokens();
   embed(rows);
   for (std::size_t l = 0; l < weights_.layers.size(); ++l) {
     const auto layer = static_cast<int>(l);
@@ -72,19 +71,25 @@ void Forward::operator()(StepRows rows) {
     normalise("mlp norm", layer, weights_.layers[l].mlp_norm, tokens, Input(nullptr, 0, {}));
     mlp_(layer, tokens, normed_, y_);
     all_reduce("all-reduce mlp", layer, tokens);
+    if (tools_.launch.habits().sync_per_layer) tools_.launch.synchronize();
   }
   head(rows);
 }
 
-void Forward::embed(StepRows rows) {
-  const auto tokens = static_cast<std::int64_t>(rows.size());
-  Launch launch = row_launch("embedding", -1, tokens, config_.hidden);
-  launch.format = format_name(weights_.embedding.format);
-  launch.read = tokens * weights_.embedding.row_bytes();
-  tools_.launch(launch, tokens, [&](std::int64_t t, int) {
-    const StepRow& row = rows[static_cast<std::size_t>(t)];
+void Forward::embed(const StepRows& rows) {
+  const std::int64_t tokens = rows.tokens();
+  const Matrix& table = weights_.embedding;
+  Launch launch = row_launch("embedding", "embedding_kernel", -1, tokens, config_.hidden);
+  launch.format = format_name(table.format);
+  launch.read = tokens * table.row_bytes();
+  const Op op(tools_.launch, "aten::embedding", dtype_of(table.format)(table.rows, table.cols),
+              profile::kInt32(tokens));
+  tools_.launch(launch, tokens, [=, this](std::int64_t t, int) {
+    const StepRow& row = rows[t];
     dequantize_row(weights_.embedding, row.token, x_ + t * config_.hidden);
     rope_.set(t, row.position);
+    if (mla_) mla_->begin(t, row);
+    if (gqa_) gqa_->begin(t, row);
   });
   y_pending_ = false;
 }
@@ -93,18 +98,22 @@ void Forward::normalise(std::string_view kernel, int layer, const Norm& gains, s
                         const Input& in) {
   const std::int64_t hidden = config_.hidden;
   const bool adds = y_pending_;
-  tools_.launch(row_launch(kernel, layer, tokens, hidden), tokens, [&](std::int64_t t, int) {
-    float* x = x_ + t * hidden;
-    if (adds) tools_.kernels.add_scaled(y_ + t * hidden, 1, hidden, x);
-    float* normed = normed_ + t * hidden;
-    tools_.kernels.rms_norm(x, gains.data(), static_cast<float>(config_.rms_eps), hidden, normed);
-    in.prepare(tools_.kernels, normed, t);
-  });
+  const Op op(tools_.launch, "fused_add_rmsnorm", profile::kFloat(tokens, hidden),
+              profile::kFloat(tokens, hidden), profile::kFloat(hidden));
+  tools_.launch(row_launch(kernel, "fused_add_rms_norm_kernel", layer, tokens, hidden), tokens,
+                [=, this, &gains](std::int64_t t, int) {
+                  float* x = x_ + t * hidden;
+                  if (adds) tools_.kernels.add_scaled(y_ + t * hidden, 1, hidden, x);
+                  float* normed = normed_ + t * hidden;
+                  tools_.kernels.rms_norm(x, gains.data(), static_cast<float>(config_.rms_eps),
+                                          hidden, normed);
+                  in.prepare(tools_.kernels, normed, t);
+                });
   y_pending_ = false;
 }
 
-void Forward::attention(int layer, StepRows rows) {
-  const auto tokens = static_cast<std::int64_t>(rows.size());
+void Forward::attention(int layer, const StepRows& rows) {
+  const std::int64_t tokens = rows.tokens();
   const Input in = mla_ ? mla_->input(layer, tokens) : gqa_->input(layer, tokens);
   const Norm& gains = weights_.layers[static_cast<std::size_t>(layer)].attention_norm;
   normalise("attention norm", layer, gains, tokens, in);
@@ -118,25 +127,28 @@ void Forward::attention(int layer, StepRows rows) {
 void Forward::all_reduce(std::string_view, int, std::int64_t) { y_pending_ = true; }
 
 // The norm and the vocabulary's scores of the rows that want them.
-void Forward::head(StepRows rows) {
-  const std::int64_t hidden = config_.hidden;
-  std::int64_t wanted = 0;
-  for (const StepRow& row : rows) wanted += row.logits ? 1 : 0;
+void Forward::head(const StepRows& rows) {
+  const std::int64_t hidden = config_.hidden, wanted = rows.wanted();
   if (wanted == 0) return;
   const Input in(head_in_, wanted, {&weights_.lm_head});
-  tools_.launch(row_launch("final norm", -1, wanted, hidden), 1, [&](std::int64_t, int) {
-    std::int64_t next = 0;
-    for (std::size_t t = 0; t < rows.size(); ++t) {
-      if (!rows[t].logits) continue;
-      float* x = x_ + static_cast<std::int64_t>(t) * hidden;
-      if (y_pending_)
-        tools_.kernels.add_scaled(y_ + static_cast<std::int64_t>(t) * hidden, 1, hidden, x);
-      float* normed = normed_ + next * hidden;
-      tools_.kernels.rms_norm(x, weights_.norm.data(), static_cast<float>(config_.rms_eps), hidden,
-                              normed);
-      in.prepare(tools_.kernels, normed, next++);
-    }
-  });
+  const bool adds = y_pending_;
+  {
+    const Op op(tools_.launch, "fused_add_rmsnorm", profile::kFloat(wanted, hidden),
+                profile::kFloat(wanted, hidden), profile::kFloat(hidden));
+    tools_.launch(row_launch("final norm", "fused_add_rms_norm_kernel", -1, wanted, hidden), 1,
+                  [=, this](std::int64_t, int) {
+                    std::int64_t next = 0;
+                    for (std::int64_t t = 0; t < rows.tokens(); ++t) {
+                      if (!rows[t].logits) continue;
+                      float* x = x_ + t * hidden;
+                      if (adds) tools_.kernels.add_scaled(y_ + t * hidden, 1, hidden, x);
+                      float* normed = normed_ + next * hidden;
+                      tools_.kernels.rms_norm(x, weights_.norm.data(),
+                                              static_cast<float>(config_.rms_eps), hidden, normed);
+                      in.prepare(tools_.kernels, normed, next++);
+                    }
+                  });
+  }
   tools_.linear("lm_head", -1,
                 {{&weights_.lm_head, in.of(weights_.lm_head), logits_, weights_.lm_head.rows}});
 }

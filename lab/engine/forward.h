@@ -26,9 +26,11 @@ class Forward {
                                                const Kernels& kernels, Launcher& launch,
                                                Reading reading, const StepLimits& limits);
 
-  // Appends the rows' keys and values to the pool; at most limits.rows rows.
-  void operator()(StepRows rows);
-  // [vocab], of the `index`th row that wanted them; until the next step.
+  // Copies the rows to where the stream reads them; at most limits.rows. `rows` stay until it has.
+  StepRows bring_in(Launcher& launch, std::span<const StepRow> rows);
+  // Launches a step, which appends the rows' keys and values to the pool.
+  void operator()(const StepRows& rows);
+  // [vocab], of the `index`th row that wanted them; from the end of the step to the next one.
   std::span<const float> logits(std::int64_t index) const;
   std::int64_t bytes() const { return arena_.bytes(); }
 
@@ -37,13 +39,13 @@ class Forward {
           const StepLimits& limits);
   std::int64_t carve(Carver carver);
 
-  void embed(StepRows rows);
+  void embed(const StepRows& rows);
   // x += y of the block before; then the norm of x, made ready for its readers.
   void normalise(std::string_view kernel, int layer, const Norm& gains, std::int64_t tokens,
                  const Input& in);
-  void attention(int layer, StepRows rows);
+  void attention(int layer, const StepRows& rows);
   void all_reduce(std::string_view kernel, int layer, std::int64_t tokens);
-  void head(StepRows rows);
+  void head(const StepRows& rows);
 
   const Weights& weights_;
   const ModelConfig& config_;
@@ -55,7 +57,8 @@ class Forward {
   MlpBlock mlp_;
   Arena arena_;
   float *x_ = nullptr, *y_ = nullptr, *normed_ = nullptr;  // [rows, hidden]
-  bool y_pending_ = false;                                 // not yet added to x
+  bool y_pending_ = false;                                 // not yet added to x, as launched so far
+  StepRow* rows_ = nullptr;
   std::byte* head_in_ = nullptr;
   float* logits_ = nullptr;  // [logits, vocab]
 };

@@ -56,9 +56,8 @@ void GqaBlock::operator()(int layer, StepRows rows, const RopeTable& rope, const
                  {&w.k, in.of(w.k), kv_, 2 * keys},
                  {&w.v, in.of(w.v), kv_ + keys, 2 * keys}});
   store(layer, rows, rope);
-  for (std::size_t t = 0; t < rows.size(); ++t) reaches_[t] = {rows[t].slots, rows[t].position + 1};
-  attention_(layer, {reaches_, rows.size()}, q_);
-  back(layer, static_cast<std::int64_t>(rows.size()), y);
+  attention_(layer, {reaches_, static_cast<std::size_t>(rows.tokens())}, q_);
+  back(layer, rows.tokens(), y);
 }
 
 void GqaBlock::positioned(const RopeTable& rope, std::int64_t token,
@@ -72,14 +71,19 @@ void GqaBlock::positioned(const RopeTable& rope, std::int64_t token,
 
 void GqaBlock::store(int layer, StepRows rows, const RopeTable& rope) {
   const GqaWeights& w = weights(layer);
-  const auto tokens = static_cast<std::int64_t>(rows.size());
+  const std::int64_t tokens = rows.tokens();
   const std::int64_t dim = config_.head_dim, width = 2 * kv_heads_ * dim;
-  tools_.launch(row_launch("q rope", layer, tokens, heads_ * dim), tokens,
-                [&](std::int64_t t, int) {
-                  for (std::int64_t head = 0; head < heads_; ++head)
-                    positioned(rope, t, w.q_norm, q_ + (t * heads_ + head) * dim);
-                });
+  {
+    const Op op(tools_.launch, "rotary_embedding", profile::kFloat(tokens, heads_, dim));
+    tools_.launch(
+        row_launch("q rope", "rotary_embedding_kernel", layer, tokens, heads_ * dim), tokens,
+        [=, this, &w, &rope](std::int64_t t, int) {
+          for (std::int64_t head = 0; head < heads_; ++head)
+            positioned(rope, t, w.q_norm, q_ + (t * heads_ + head) * dim);
+        });
+  }
   const Launch launch{.kernel = "kv-store",
+                      .symbol = "set_kv_buffer_kernel",
                       .format = pool_.format_name(),
                       .layer = layer,
                       .read = tokens * width * 4,
@@ -87,8 +91,11 @@ void GqaBlock::store(int layer, StepRows rows, const RopeTable& rope) {
                       .tokens = tokens,
                       .rows = width,
                       .cols = width};
-  tools_.launch(launch, tokens, [&](std::int64_t t, int) {
-    const StepRow& row = rows[static_cast<std::size_t>(t)];
+  const Op op(tools_.launch, "set_kv_buffer",
+              dtype_of(pool_.shape().format)(pool_.shape().rows(), 1, width),
+              profile::kFloat(tokens, 1, width));
+  tools_.launch(launch, tokens, [=, this, &w, &rope](std::int64_t t, int) {
+    const StepRow& row = rows[t];
     for (std::int64_t head = 0; head < kv_heads_; ++head)
       positioned(rope, t, w.k_norm, kv_ + t * width + head * dim);
     pool_.store(tools_.kernels, layer, row.slots[row.position], kv_ + t * width);
@@ -98,11 +105,16 @@ void GqaBlock::store(int layer, StepRows rows, const RopeTable& rope) {
 void GqaBlock::back(int layer, std::int64_t tokens, float* y) {
   const GqaWeights& w = weights(layer);
   const Input o_in(o_in_, tokens, {&w.o});
-  tools_.launch(row_launch("attention merge", layer, tokens, heads_ * config_.head_dim), tokens,
-                [&](std::int64_t t, int) {
-                  attention_.settle(t, 0, heads_);
-                  o_in.prepare(tools_.kernels, attention_.out(t), t);
-                });
+  {
+    const Op op(tools_.launch, "merge_state",
+                profile::kFloat(tokens, heads_, config_.head_dim));
+    tools_.launch(row_launch("attention merge", "merge_state_kernel", layer, tokens,
+                             heads_ * config_.head_dim),
+                  tokens, [=, this](std::int64_t t, int) {
+                    attention_.settle(t, 0, heads_);
+                    o_in.prepare(tools_.kernels, attention_.out(t), t);
+                  });
+  }
   tools_.linear("o", layer, {{&w.o, o_in.of(w.o), y, config_.hidden}});
 }
 

@@ -13,6 +13,9 @@ class GqaBlock {
   GqaBlock(const Weights& weights, Tools& tools, Pool& pool, Reading reading,
            const StepLimits& limits);
   void carve(Carver& carver);
+  // On the stream, for each row of a step and before all layers: what it attends to, unless a layer
+  // picks.
+  void begin(std::int64_t t, const StepRow& row) { reaches_[t] = {row.slots, row.position + 1}; }
   // Where the hidden states of `tokens` rows have to be made ready for layer `layer`.
   Input input(int layer, std::int64_t tokens) const;
   // From there to y [rows, hidden]; rows' keys and values go into the pool.

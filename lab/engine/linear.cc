@@ -1,6 +1,7 @@
 #include "lab/engine/linear.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace culprit::lab {
 namespace {
@@ -16,6 +17,19 @@ std::int64_t piece_rows(const LinearTask& task) {
       task.weights->row_bytes() * std::max(task.x.tokens / kTokensPerRead, std::int64_t{1});
   const std::int64_t rows = kPieceBytes / std::max<std::int64_t>(work, 1);
   return std::max(rows / kRowsTogether, std::int64_t{1}) * kRowsTogether;
+}
+
+bool idle(const LinearTask& task) { return task.weights->empty() || task.x.tokens == 0; }
+
+// Adds what a task reads, writes and looks like.
+void count_in(const LinearTask& task, Launch& launch) {
+  if (idle(task)) return;
+  if (launch.format.empty()) launch.format = format_name(task.weights->format);
+  launch.read += task.weights->bytes() + task.x.tokens * prepared_bytes(task.x.kind, task.x.cols);
+  launch.written += task.x.tokens * task.weights->rows * static_cast<std::int64_t>(sizeof(float));
+  launch.tokens = std::max(launch.tokens, task.x.tokens);
+  launch.rows += task.weights->rows;
+  launch.cols = task.weights->cols;
 }
 
 }  // namespace
@@ -57,25 +71,96 @@ Batch Input::of(const Matrix& reader) const {
   return way == nullptr ? Batch{} : way->batch;
 }
 
-void Linear::operator()(std::string_view kernel, int layer, std::span<const LinearTask> tasks) {
-  Launch launch{.kernel = kernel, .format = {}, .layer = layer};
+void LinearPlan::carve(Carver& carver, std::int64_t most_tasks) {
+  tasks_ = carver.take<LinearTask>(most_tasks);
+  cut_.carve(carver, most_tasks);
+}
+
+void LinearPlan::clear() {
+  count_ = 0;
   cut_.clear();
+  sum_ = {};
+}
+
+void LinearPlan::add(const LinearTask& task) {
+  cut_.add(idle(task) ? 0 : task.weights->rows, idle(task) ? 1 : piece_rows(task));
+  count_in(task, sum_);
+  tasks_[count_++] = task;
+}
+
+std::int64_t LinearPlan::complete(Launch& launch) const {
+  launch.format = sum_.format;
+  launch.read = sum_.read;
+  launch.written = sum_.written;
+  launch.tokens = sum_.tokens;
+  launch.rows = sum_.rows;
+  launch.cols = sum_.cols;
+  return cut_.pieces();
+}
+
+void LinearPlan::run(const Kernels& kernels, std::int64_t piece) const {
+  const Cut::Part part = cut_[piece];
+  const LinearTask& task = tasks_[part.item];
+  kernels.linear(*task.weights, task.x, part.begin, part.end, task.y, task.y_stride);
+}
+
+void Linear::operator()(std::string_view kernel, int layer, std::initializer_list<LinearTask> tasks,
+                        profile::Location line) {
+  assert(tasks.size() <= kMostTasks);
+  Launch launch{.kernel = kernel, .layer = layer};
+  Gemm gemm;
+  Few few;
+  std::int32_t pieces = 0;
+  std::size_t i = 0;
   for (const LinearTask& task : tasks) {
-    const bool idle = task.weights->empty() || task.x.tokens == 0;
-    cut_.add(idle ? 0 : task.weights->rows, idle ? 1 : piece_rows(task));
-    if (idle) continue;
-    if (launch.format.empty()) launch.format = format_name(task.weights->format);
-    launch.read += task.weights->bytes() + task.x.tokens * prepared_bytes(task.x.kind, task.x.cols);
-    launch.written += task.x.tokens * task.weights->rows * static_cast<std::int64_t>(sizeof(float));
-    launch.tokens = std::max(launch.tokens, task.x.tokens);
-    launch.rows += task.weights->rows;
-    launch.cols = task.weights->cols;
+    if (idle(task)) continue;
+    const std::int64_t part = piece_rows(task);
+    pieces += static_cast<std::int32_t>((task.weights->rows + part - 1) / part);
+    few.tasks[i] = task;
+    few.part[i] = static_cast<std::int32_t>(part);
+    few.end[i++] = pieces;
+    count_in(task, launch);
+    if (i == 1) gemm = {.format = task.weights->format, .input = task.x.kind};
   }
-  launch_(launch, cut_.pieces(), [&](std::int64_t piece, int) {
-    const Cut::Part part = cut_[piece];
-    const LinearTask& task = tasks[static_cast<std::size_t>(part.item)];
-    kernels_.linear(*task.weights, task.x, part.begin, part.end, task.y, task.y_stride);
+  gemm.tokens = launch.tokens;
+  gemm.rows = launch.rows;
+  gemm.cols = launch.cols;
+  launch.symbol = symbol_of(gemm);
+  const GemmOp op(launch_, gemm, line);
+  launch_(launch, pieces, [&kernels = kernels_, few](std::int64_t piece, int) {
+    std::size_t at = 0;
+    while (piece >= few.end[at]) ++at;
+    const LinearTask& task = few.tasks[at];
+    const std::int64_t part = few.part[at], before = at == 0 ? 0 : few.end[at - 1];
+    const std::int64_t begin = (piece - before) * part;
+    run(kernels, task, begin, std::min(begin + part, task.weights->rows));
   });
+}
+
+void Linear::operator()(std::string_view kernel, int layer, const LinearPlan& plan,
+                        const Gemm& gemm, profile::Location line) {
+  const Launch launch{.kernel = kernel, .symbol = symbol_of(gemm), .layer = layer};
+  const GemmOp op(launch_, gemm, line);
+  launch_(
+      launch, [&plan](Launch& its) { return plan.complete(its); },
+      [&plan, &kernels = kernels_](std::int64_t piece, int) { plan.run(kernels, piece); });
+}
+
+Linear::Each Linear::begin_each(std::string_view kernel, int layer, std::int64_t count,
+                                const LinearTask& one) {
+  Each all{.launch = {.kernel = kernel, .layer = layer},
+           .gemm = {.kind = Gemm::Kind::kBatched,
+                    .count = count,
+                    .tokens = one.x.tokens,
+                    .rows = one.weights->rows,
+                    .cols = one.weights->cols,
+                    .format = one.weights->format,
+                    .input = one.x.kind}};
+  for (std::int64_t i = 0; i < count; ++i) count_in(one, all.launch);
+  all.launch.symbol = symbol_of(all.gemm);
+  all.part = piece_rows(one);
+  all.parts = (one.weights->rows + all.part - 1) / all.part;
+  return all;
 }
 
 }  // namespace culprit::lab

@@ -3,13 +3,14 @@
 // share the threads evenly and each weight is read once. What a piece gives does not depend on the cut.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-#include <span>
 
 #include "lab/engine/cut.h"
 #include "lab/engine/launch.h"
+#include "lab/engine/operators.h"
 #include "lab/kernels/kernels.h"
 #include "lab/number/matrix.h"
 
@@ -50,20 +51,68 @@ struct LinearTask {
   std::int64_t y_stride = 0;
 };
 
+// Tasks of a launch that are known once the stream comes to it. Its buffers are carved, and belong to
+// the stream while launches that read them wait.
+class LinearPlan {
+ public:
+  void carve(Carver& carver, std::int64_t most_tasks);
+  void clear();
+  void add(const LinearTask& task);
+  std::int64_t complete(Launch& launch) const;  // its format, shape and bytes; the pieces
+  void run(const Kernels& kernels, std::int64_t piece) const;
+
+ private:
+  LinearTask* tasks_ = nullptr;
+  std::int64_t count_ = 0;
+  Cut cut_;
+  Launch sum_;
+};
+
 class Linear {
  public:
   Linear(const Kernels& kernels, Launcher& launch) : kernels_(kernels), launch_(launch) {}
-  void carve(Carver& carver, std::int64_t most_tasks) { cut_.carve(carver, most_tasks); }
-  // Tasks without tokens or weights are left out of the bytes, and cost nothing.
-  void operator()(std::string_view kernel, int layer, std::span<const LinearTask> tasks);
-  void operator()(std::string_view kernel, int layer, std::initializer_list<LinearTask> tasks) {
-    (*this)(kernel, layer, std::span(tasks.begin(), tasks.size()));
+  // Up to kMostTasks tasks that read one input. Those without tokens or weights are left out of the
+  // bytes, and cost nothing.
+  void operator()(std::string_view kernel, int layer, std::initializer_list<LinearTask> tasks,
+                  profile::Location line = profile::Location::here());
+  // What `plan` holds when the stream comes to it; `gemm` tells a recorder of it.
+  void operator()(std::string_view kernel, int layer, const LinearPlan& plan, const Gemm& gemm,
+                  profile::Location line = profile::Location::here());
+  // `count` tasks of one shape: task_of(i) gives the ith, on any thread.
+  template <class TaskOf>
+  void each(std::string_view kernel, int layer, std::int64_t count, const TaskOf& task_of,
+            profile::Location line = profile::Location::here()) {
+    const Each all = begin_each(kernel, layer, count, task_of(0));
+    const GemmOp op(launch_, all.gemm, line);
+    launch_(all.launch, count * all.parts,
+            [&kernels = kernels_, task_of, rows = all.gemm.rows, part = all.part,
+             parts = all.parts](std::int64_t piece, int) {
+              const std::int64_t first = piece % parts * part;
+              run(kernels, task_of(piece / parts), first, std::min(first + part, rows));
+            });
   }
 
  private:
+  static constexpr std::size_t kMostTasks = 4;
+  // Tasks with their pieces, small enough for a slot of the stream.
+  struct Few {
+    std::array<LinearTask, kMostTasks> tasks;
+    std::array<std::int32_t, kMostTasks> end{}, part{};  // pieces up to and with it; rows of one
+  };
+  struct Each {
+    Launch launch;
+    Gemm gemm;
+    std::int64_t part = 1, parts = 0;  // rows of a piece, pieces of a task
+  };
+  static Each begin_each(std::string_view kernel, int layer, std::int64_t count,
+                         const LinearTask& one);
+  static void run(const Kernels& kernels, const LinearTask& task, std::int64_t begin,
+                  std::int64_t end) {
+    kernels.linear(*task.weights, task.x, begin, end, task.y, task.y_stride);
+  }
+
   const Kernels& kernels_;
   Launcher& launch_;
-  Cut cut_;
 };
 
 }  // namespace culprit::lab

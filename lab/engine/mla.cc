@@ -54,8 +54,7 @@ MlaBlock::MlaBlock(const Weights& weights, Tools& tools, Pool& pool, Reading rea
       q_rank_(weights.layers.front().mla.q_a.rows),
       absorbed_(std::move(absorbed)),
       attention_(tools.kernels, tools.launch, pool, layout_of(config_, heads_), reading,
-                 {limits.rows, most_gathered(config_, pool, limits)}),
-      head_tasks_(static_cast<std::size_t>(heads_)) {}
+                 {limits.rows, most_gathered(config_, pool, limits)}) {}
 
 void MlaBlock::carve(Carver& carver) {
   const ModelConfig& c = config_;
@@ -103,16 +102,17 @@ void MlaBlock::operator()(int layer, StepRows rows, const RopeTable& rope, const
   queries(layer, rows, in);
   absorb(layer, rows, rope);
   choose(layer, rows, rope);
-  attention_(layer, {reaches_, rows.size()}, latent_q_);
-  back(layer, static_cast<std::int64_t>(rows.size()), y);
+  attention_(layer, {reaches_, static_cast<std::size_t>(rows.tokens())}, latent_q_);
+  back(layer, rows.tokens(), y);
 }
 
 // The new rows of the pool: norm of the latent, rope of the shared key; the indexer's key.
 void MlaBlock::store(int layer, StepRows rows, const RopeTable& rope) {
   const MlaWeights& w = weights(layer);
   const std::int64_t latent = config_.kv_lora_rank, width = config_.latent_dim();
-  const auto tokens = static_cast<std::int64_t>(rows.size());
+  const std::int64_t tokens = rows.tokens();
   const Launch launch{.kernel = "kv-store",
+                      .symbol = "set_mla_kv_buffer_kernel",
                       .format = pool_.format_name(),
                       .layer = layer,
                       .read = tokens * width * 4,
@@ -120,8 +120,11 @@ void MlaBlock::store(int layer, StepRows rows, const RopeTable& rope) {
                       .tokens = tokens,
                       .rows = width,
                       .cols = width};
-  tools_.launch(launch, tokens, [&](std::int64_t t, int) {
-    const StepRow& row = rows[static_cast<std::size_t>(t)];
+  const Op op(tools_.launch, "set_mla_kv_buffer",
+              dtype_of(pool_.shape().format)(pool_.shape().rows(), 1, width),
+              profile::kFloat(tokens, 1, width));
+  tools_.launch(launch, tokens, [=, this, &w, &rope](std::int64_t t, int) {
+    const StepRow& row = rows[t];
     float* kv = kv_ + t * width;
     tools_.kernels.rms_norm(kv, w.kv_a_norm.data(), static_cast<float>(config_.rms_eps), latent,
                             kv);
@@ -146,29 +149,31 @@ void MlaBlock::store_index_key(int layer, const StepRow& row, const float* cos, 
 }
 
 // Whether a row has more positions than the indexer lets it attend to.
-bool MlaBlock::picks(StepRows rows) const {
-  return config_.indexer.heads > 0 &&
-         std::any_of(rows.begin(), rows.end(),
-                     [&](const StepRow& row) { return row.position >= config_.indexer.top_k; });
+bool MlaBlock::picks(const StepRows& rows) const {
+  return config_.indexer.heads > 0 && rows.furthest() >= config_.indexer.top_k;
 }
 
 // q_a's norm, then q of all heads, and the indexer's queries where they have something to pick.
 void MlaBlock::queries(int layer, StepRows rows, const Input& in) {
   const MlaWeights& w = weights(layer);
-  const auto tokens = static_cast<std::int64_t>(rows.size());
+  const std::int64_t tokens = rows.tokens();
   const std::int64_t q_width = heads_ * config_.qk_dim();
   if (w.q_a.empty()) {
     tools_.linear("q_b", layer, {{&w.q_b, in.of(w.q_b), q_, q_width}});
     return;
   }
   const Input q_in(q_in_, tokens, {&w.q_b, &w.indexer.q_b});
-  const Launch launch = row_launch("q_a norm", layer, tokens, q_rank_);
-  tools_.launch(launch, tokens, [&](std::int64_t t, int) {
-    float* q_a = q_a_ + t * q_rank_;
-    tools_.kernels.rms_norm(q_a, w.q_a_norm.data(), static_cast<float>(config_.rms_eps), q_rank_,
-                            q_a);
-    q_in.prepare(tools_.kernels, q_a, t);
-  });
+  {
+    const Launch launch = row_launch("q_a norm", "rms_norm_kernel", layer, tokens, q_rank_);
+    const Op op(tools_.launch, "rmsnorm", profile::kFloat(tokens, q_rank_),
+                profile::kFloat(q_rank_));
+    tools_.launch(launch, tokens, [=, this, &w](std::int64_t t, int) {
+      float* q_a = q_a_ + t * q_rank_;
+      tools_.kernels.rms_norm(q_a, w.q_a_norm.data(), static_cast<float>(config_.rms_eps), q_rank_,
+                              q_a);
+      q_in.prepare(tools_.kernels, q_a, t);
+    });
+  }
   tools_.linear("q_b", layer, {{&w.q_b, q_in.of(w.q_b), q_, q_width}});
   if (picks(rows))
     tools_.linear("indexer q", layer,
@@ -184,87 +189,112 @@ Input MlaBlock::head_input(std::byte* buffer, const Matrix& reader, std::int64_t
 // q_nope of each head to the latent space; its rope part beside it.
 void MlaBlock::absorb(int layer, StepRows rows, const RopeTable& rope) {
   const AbsorbedLayer& absorbed = absorbed_.layer(layer);
-  const auto tokens = static_cast<std::int64_t>(rows.size());
+  const std::int64_t tokens = rows.tokens();
   const std::int64_t width = config_.latent_dim(), qk = config_.qk_dim(), nope = config_.nope_dim;
   const std::int64_t blocks = (heads_ + kHeadsTogether - 1) / kHeadsTogether;
-  const Launch launch = row_launch("q rope", layer, tokens, heads_ * qk);
-  tools_.launch(launch, tokens * blocks, [&](std::int64_t piece, int) {
-    const std::int64_t t = piece / blocks, first = piece % blocks * kHeadsTogether;
-    for (std::int64_t head = first; head < std::min(first + kHeadsTogether, heads_); ++head) {
-      float* q = q_ + (t * heads_ + head) * qk;
-      tools_.kernels.rope(q + nope, rope.cos(t), rope.sin(t), config_.rope_dim,
-                          config_.rope == RopeStyle::kHalfSplit);
-      std::copy(q + nope, q + qk, latent_q_ + (t * heads_ + head) * width + config_.kv_lora_rank);
-      const Matrix& k_b = absorbed.k_b[static_cast<std::size_t>(head)];
-      head_input(k_in_, k_b, head, tokens).prepare(tools_.kernels, q, t);
-    }
-  });
-  for (std::int64_t head = 0; head < heads_; ++head) {
-    const Matrix& k_b = absorbed.k_b[static_cast<std::size_t>(head)];
-    head_tasks_[static_cast<std::size_t>(head)] = {&k_b,
-                                                   head_input(k_in_, k_b, head, tokens).of(k_b),
-                                                   latent_q_ + head * width, heads_ * width};
+  {
+    const Launch launch = row_launch("q rope", "rotary_embedding_kernel", layer, tokens, heads_ * qk);
+    const Op op(tools_.launch, "rotary_embedding", profile::kFloat(tokens, heads_, qk));
+    tools_.launch(launch, tokens * blocks, [=, this, &absorbed, &rope](std::int64_t piece, int) {
+      const std::int64_t t = piece / blocks, first = piece % blocks * kHeadsTogether;
+      for (std::int64_t head = first; head < std::min(first + kHeadsTogether, heads_); ++head) {
+        float* q = q_ + (t * heads_ + head) * qk;
+        tools_.kernels.rope(q + nope, rope.cos(t), rope.sin(t), config_.rope_dim,
+                            config_.rope == RopeStyle::kHalfSplit);
+        std::copy(q + nope, q + qk, latent_q_ + (t * heads_ + head) * width + config_.kv_lora_rank);
+        const Matrix& k_b = absorbed.k_b[static_cast<std::size_t>(head)];
+        head_input(k_in_, k_b, head, tokens).prepare(tools_.kernels, q, t);
+      }
+    });
   }
-  tools_.linear("k_b", layer, head_tasks_);
+  tools_.linear.each("k_b", layer, heads_, [=, this, &absorbed](std::int64_t head) {
+    const Matrix& k_b = absorbed.k_b[static_cast<std::size_t>(head)];
+    return LinearTask{&k_b, head_input(k_in_, k_b, head, tokens).of(k_b), latent_q_ + head * width,
+                      heads_ * width};
+  });
 }
 
-// What each row attends to: all positions up to its own, or those that the indexer picks.
+// The positions of rows that have more than the indexer lets them attend to.
 void MlaBlock::choose(int layer, StepRows rows, const RopeTable& rope) {
   const Indexer& indexer = config_.indexer;
-  for (std::size_t t = 0; t < rows.size(); ++t) reaches_[t] = {rows[t].slots, rows[t].position + 1};
   if (!picks(rows)) return;
-  const auto tokens = static_cast<std::int64_t>(rows.size());
+  const std::int64_t tokens = rows.tokens();
   const float head_factor = 1 / std::sqrt(static_cast<float>(indexer.heads));
   const std::int64_t width = indexer.heads * indexer.head_dim;
-  const Launch launch = row_launch("indexer rope", layer, tokens, width);
-  tools_.launch(launch, tokens, [&](std::int64_t t, int) {
-    for (std::int64_t head = 0; head < indexer.heads; ++head)
-      tools_.kernels.rope(index_q_ + t * width + head * indexer.head_dim, rope.cos(t), rope.sin(t),
-                          config_.rope_dim, indexer.rope == RopeStyle::kHalfSplit);
-    float* weights = index_weights_ + t * indexer.heads;
-    for (std::int64_t head = 0; head < indexer.heads; ++head) weights[head] *= head_factor;
-  });
+  {
+    const Launch launch =
+        row_launch("indexer rope", "rotary_embedding_kernel", layer, tokens, width);
+    const Op op(tools_.launch, "rotary_embedding",
+                profile::kFloat(tokens, indexer.heads, indexer.head_dim));
+    tools_.launch(launch, tokens, [=, this, &indexer, &rope](std::int64_t t, int) {
+      for (std::int64_t head = 0; head < indexer.heads; ++head)
+        tools_.kernels.rope(index_q_ + t * width + head * indexer.head_dim, rope.cos(t),
+                            rope.sin(t), config_.rope_dim, indexer.rope == RopeStyle::kHalfSplit);
+      float* weights = index_weights_ + t * indexer.heads;
+      for (std::int64_t head = 0; head < indexer.heads; ++head) weights[head] *= head_factor;
+    });
+  }
+  score(layer, rows);
   pick(layer, rows);
 }
 
-void MlaBlock::pick(int layer, StepRows rows) {
+// What the indexer makes of each position of rows that have too many.
+void MlaBlock::score(int layer, StepRows rows) {
   const Indexer& indexer = config_.indexer;
-  const auto tokens = static_cast<std::int64_t>(rows.size());
-  Launch scores{.kernel = "indexer scores",
-                .format = "e4m3",
-                .layer = layer,
-                .tokens = tokens,
-                .rows = 0,
-                .cols = indexer.heads * indexer.head_dim};
-  cut_.clear();
-  for (const StepRow& row : rows) {
-    const std::int64_t count = row.position + 1 > indexer.top_k ? row.position + 1 : 0;
-    scores.read += count * pool_.shape().index_bytes();
-    scores.written += count * 4;
-    scores.rows = std::max(scores.rows, count);
-    cut_.add(count, kScoredPositions);
-  }
-  tools_.launch(scores, cut_.pieces(), [&](std::int64_t piece, int) {
+  const std::int64_t tokens = rows.tokens(), width = indexer.heads * indexer.head_dim;
+  const Launch launch{.kernel = "indexer scores",
+                      .symbol = "fp8_mqa_logits_kernel",
+                      .format = "e4m3",
+                      .layer = layer,
+                      .tokens = tokens,
+                      .rows = 0,
+                      .cols = width};
+  const Op op(tools_.launch, "fp8_mqa_logits",
+              profile::kFloat(tokens, indexer.heads, indexer.head_dim),
+              profile::kUint8(pool_.shape().rows(), pool_.shape().index_bytes()));
+  const auto prepare = [=, this, &indexer](Launch& its) {
+    cut_.clear();
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      const std::int64_t reach = rows[t].position + 1, count = reach > indexer.top_k ? reach : 0;
+      its.read += count * pool_.shape().index_bytes();
+      its.written += count * 4;
+      its.rows = std::max(its.rows, count);
+      cut_.add(count, kScoredPositions);
+    }
+    return cut_.pieces();
+  };
+  tools_.launch(launch, prepare, [=, this, &indexer](std::int64_t piece, int) {
     const Cut::Part part = cut_[piece];
-    const Query query{.q = index_q_ + part.item * indexer.heads * indexer.head_dim,
+    const Query query{.q = index_q_ + part.item * width,
                       .heads = indexer.heads,
                       .width = indexer.head_dim,
                       .value_width = 0,
                       .scale = 1 / std::sqrt(static_cast<float>(indexer.head_dim))};
-    const KvRows keys = pool_.index_keys(layer, rows[static_cast<std::size_t>(part.item)].slots);
-    tools_.kernels.index_scores(query, index_weights_ + part.item * indexer.heads, keys, part.begin,
+    tools_.kernels.index_scores(query, index_weights_ + part.item * indexer.heads,
+                                pool_.index_keys(layer, rows[part.item].slots), part.begin,
                                 part.end, index_scores_ + part.item * limits_.longest + part.begin);
   });
-  const Launch best{.kernel = "indexer top-k",
-                    .format = {},
-                    .layer = layer,
-                    .read = scores.written,
-                    .written = tokens * indexer.top_k * 4,
-                    .tokens = tokens,
-                    .rows = indexer.top_k,
-                    .cols = scores.rows};
-  tools_.launch(best, tokens, [&](std::int64_t t, int) {
-    const StepRow& row = rows[static_cast<std::size_t>(t)];
+}
+
+void MlaBlock::pick(int layer, StepRows rows) {
+  const Indexer& indexer = config_.indexer;
+  const std::int64_t tokens = rows.tokens();
+  const Launch launch{.kernel = "indexer top-k",
+                      .symbol = "top_k_per_row_kernel",
+                      .format = {},
+                      .layer = layer,
+                      .written = tokens * indexer.top_k * 4,
+                      .tokens = tokens,
+                      .rows = indexer.top_k,
+                      .cols = rows.furthest() + 1};
+  const Op op(tools_.launch, "top_k_per_row", profile::kFloat(tokens, rows.furthest() + 1));
+  const auto prepare = [=, &indexer](Launch& its) {
+    for (std::int64_t t = 0; t < tokens; ++t)
+      its.read += rows[t].position >= indexer.top_k ? (rows[t].position + 1) * 4 : 0;
+    return tokens;
+  };
+  tools_.launch(launch, prepare, [=, this, &indexer](std::int64_t t, int) {
+    const StepRow& row = rows[t];
     if (row.position + 1 <= indexer.top_k) return;
     std::int32_t* picked = picked_ + t * indexer.top_k;
     const std::int64_t count =
@@ -280,26 +310,34 @@ void MlaBlock::back(int layer, std::int64_t tokens, float* y) {
   const MlaWeights& w = weights(layer);
   const std::int64_t latent = config_.kv_lora_rank, v = config_.v_dim;
   const std::int64_t blocks = (heads_ + kHeadsTogether - 1) / kHeadsTogether;
-  const Launch merge = row_launch("attention merge", layer, tokens, heads_ * latent);
-  tools_.launch(merge, tokens * blocks, [&](std::int64_t piece, int) {
-    const std::int64_t t = piece / blocks, first = piece % blocks * kHeadsTogether;
-    const std::int64_t end = std::min(first + kHeadsTogether, heads_);
-    attention_.settle(t, first, end);
-    for (std::int64_t head = first; head < end; ++head)
-      head_input(v_in_, absorbed.v_b[static_cast<std::size_t>(head)], head, tokens)
-          .prepare(tools_.kernels, attention_.out(t) + head * latent, t);
-  });
-  for (std::int64_t head = 0; head < heads_; ++head) {
-    const Matrix& v_b = absorbed.v_b[static_cast<std::size_t>(head)];
-    head_tasks_[static_cast<std::size_t>(head)] = {
-        &v_b, head_input(v_in_, v_b, head, tokens).of(v_b), values_ + head * v, heads_ * v};
+  {
+    const Launch merge =
+        row_launch("attention merge", "merge_state_kernel", layer, tokens, heads_ * latent);
+    const Op op(tools_.launch, "merge_state", profile::kFloat(tokens, heads_, latent));
+    tools_.launch(merge, tokens * blocks, [=, this, &absorbed](std::int64_t piece, int) {
+      const std::int64_t t = piece / blocks, first = piece % blocks * kHeadsTogether;
+      const std::int64_t end = std::min(first + kHeadsTogether, heads_);
+      attention_.settle(t, first, end);
+      for (std::int64_t head = first; head < end; ++head)
+        head_input(v_in_, absorbed.v_b[static_cast<std::size_t>(head)], head, tokens)
+            .prepare(tools_.kernels, attention_.out(t) + head * latent, t);
+    });
   }
-  tools_.linear("v_b", layer, head_tasks_);
-  const Input o_in(o_in_, tokens, {&w.o});
-  const Launch ready = row_launch("o input", layer, tokens, heads_ * v);
-  tools_.launch(ready, tokens, [&](std::int64_t t, int) {
-    o_in.prepare(tools_.kernels, values_ + t * heads_ * v, t);
+  tools_.linear.each("v_b", layer, heads_, [=, this, &absorbed](std::int64_t head) {
+    const Matrix& v_b = absorbed.v_b[static_cast<std::size_t>(head)];
+    return LinearTask{&v_b, head_input(v_in_, v_b, head, tokens).of(v_b), values_ + head * v,
+                      heads_ * v};
   });
+  const Input o_in(o_in_, tokens, {&w.o});
+  const Activations kind = o_in.of(w.o).kind;
+  {
+    const Launch ready =
+        row_launch("o input", prepare_symbol(kind), layer, tokens, heads_ * v);
+    const PrepareOp op(tools_.launch, kind, tokens, heads_ * v);
+    tools_.launch(ready, tokens, [=, this](std::int64_t t, int) {
+      o_in.prepare(tools_.kernels, values_ + t * heads_ * v, t);
+    });
+  }
   tools_.linear("o", layer, {{&w.o, o_in.of(w.o), y, config_.hidden}});
 }
 

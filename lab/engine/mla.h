@@ -19,6 +19,9 @@ class MlaBlock {
                                                 Reading reading, const StepLimits& limits);
   void carve(Carver& carver);
 
+  // On the stream, for each row of a step and before all layers: what it attends to, unless a layer
+  // picks.
+  void begin(std::int64_t t, const StepRow& row) { reaches_[t] = {row.slots, row.position + 1}; }
   // Where the hidden states of `tokens` rows have to be made ready for layer `layer`.
   Input input(int layer, std::int64_t tokens) const;
   // From there to y [rows, hidden]; rows' keys go into the pool.
@@ -34,10 +37,11 @@ class MlaBlock {
   void store(int layer, StepRows rows, const RopeTable& rope);
   void store_index_key(int layer, const StepRow& row, const float* cos, const float* sin,
                        float* key);
-  bool picks(StepRows rows) const;
+  bool picks(const StepRows& rows) const;
   void queries(int layer, StepRows rows, const Input& in);
   void absorb(int layer, StepRows rows, const RopeTable& rope);
   void choose(int layer, StepRows rows, const RopeTable& rope);
+  void score(int layer, StepRows rows);
   void pick(int layer, StepRows rows);
   void back(int layer, std::int64_t tokens, float* y);
   Input head_input(std::byte* buffer, const Matrix& reader, std::int64_t head,
@@ -60,7 +64,6 @@ class MlaBlock {
   std::int32_t* picked_ = nullptr;  // [rows, top_k] slots
   Reach* reaches_ = nullptr;
   Cut cut_;
-  std::vector<LinearTask> head_tasks_;
 };
 
 }  // namespace culprit::lab

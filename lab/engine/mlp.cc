@@ -20,7 +20,6 @@ MlpBlock::MlpBlock(const Weights& weights, Tools& tools, const StepLimits& limit
     for (const Mlp& expert : layer.experts) widest_ = std::max(widest_, expert.gate.rows);
     widest_ = std::max({widest_, layer.dense.gate.rows, layer.shared.gate.rows});
   }
-  tasks_.resize(at(2 * most_groups_));
 }
 
 void MlpBlock::carve(Carver& carver) {
@@ -38,13 +37,16 @@ void MlpBlock::carve(Carver& carver) {
   gate_up_ = carver.take<float>(most_pairs_ * 2 * widest_);
   out_ = carver.take<float>(most_pairs_ * config_.hidden);
   group_ = carver.take<Group>(most_groups_);
+  gate_up_plan_.carve(carver, 2 * most_groups_);
+  down_plan_.carve(carver, most_groups_);
 }
 
 void MlpBlock::operator()(int layer, std::int64_t tokens, const float* x, float* y) {
-  const LayerWeights& w = weights_.layers[at(layer)];
-  if (!w.experts.empty()) route(layer, tokens, x);
-  group(w, tokens);
-  run_groups(layer, x);
+  if (!weights_.layers[at(layer)].experts.empty()) {
+    route(layer, tokens, x);
+    align(layer, tokens);
+  }
+  run_groups(layer, tokens, x);
   combine(layer, tokens, y);
 }
 
@@ -52,9 +54,13 @@ void MlpBlock::route(int layer, std::int64_t tokens, const float* x) {
   const LayerWeights& w = weights_.layers[at(layer)];
   const Router& router = config_.router;
   const Input in(router_in_, tokens, {&w.router});
-  tools_.launch(
-      row_launch("router input", layer, tokens, config_.hidden), tokens,
-      [&](std::int64_t t, int) { in.prepare(tools_.kernels, x + t * config_.hidden, t); });
+  {
+    const Activations kind = in.of(w.router).kind;
+    const PrepareOp op(tools_.launch, kind, tokens, config_.hidden);
+    tools_.launch(
+        row_launch("router input", prepare_symbol(kind), layer, tokens, config_.hidden), tokens,
+        [=, this](std::int64_t t, int) { in.prepare(tools_.kernels, x + t * config_.hidden, t); });
+  }
   tools_.linear("router", layer, {{&w.router, in.of(w.router), logits_, router.experts}});
   const Routing routing{.experts = router.experts,
                         .per_token = router.per_token,
@@ -64,21 +70,42 @@ void MlpBlock::route(int layer, std::int64_t tokens, const float* x) {
                         .normalized = router.normalized,
                         .scale = static_cast<float>(router.scale)};
   const float* bias = router.biased ? w.bias.data() : nullptr;
-  tools_.launch(
-      row_launch("router top-k", layer, tokens, router.experts), tokens, [&](std::int64_t t, int) {
-        lab::route(routing, logits_ + t * router.experts, bias, chosen_ + t * router.per_token,
-                   chosen_weights_ + t * router.per_token);
-      });
+  const Op op(tools_.launch, "grouped_topk", profile::kFloat(tokens, router.experts));
+  tools_.launch(row_launch("router top-k", "grouped_topk_kernel", layer, tokens, router.experts),
+                tokens, [=, this](std::int64_t t, int) {
+                  const Router& its = config_.router;
+                  lab::route(routing, logits_ + t * its.experts, bias, chosen_ + t * its.per_token,
+                             chosen_weights_ + t * its.per_token);
+                });
 }
 
-// Pairs of token and expert, sorted by expert; those of the group of all tokens first.
+// Which pairs are whose, and what the experts' launches will do: decided by what was chosen.
+void MlpBlock::align(int layer, std::int64_t tokens) {
+  const LayerWeights& w = weights_.layers[at(layer)];
+  const std::int64_t each = config_.router.per_token, pairs = pairs_of(w, tokens);
+  Launch launch = row_launch("moe align", "moe_align_block_size_kernel", layer, tokens, each);
+  launch.written = pairs * 2 * static_cast<std::int64_t>(sizeof(std::int64_t));
+  const Op op(tools_.launch, "moe_align_block_size", profile::kInt32(tokens, each));
+  tools_.launch(launch, 1, [=, this, &w](std::int64_t, int) {
+    group(w, tokens);
+    plan_groups();
+  });
+}
+
+// Pairs of token and expert: every token has as many.
+std::int64_t MlpBlock::pairs_of(const LayerWeights& layer, std::int64_t tokens) const {
+  const std::int64_t all = for_all(layer).gate.empty() ? 0 : 1;
+  return tokens * (all + (layer.experts.empty() ? 0 : config_.router.per_token));
+}
+
+// Sorted by expert; those of the group of all tokens first.
 void MlpBlock::group(const LayerWeights& layer, std::int64_t tokens) {
-  const Mlp& all = layer.experts.empty() ? layer.dense : layer.shared;
-  shared_ = all.gate.empty() ? 0 : tokens;
+  const Mlp& all = for_all(layer);
+  const std::int64_t shared = all.gate.empty() ? 0 : tokens;
+  std::int64_t pairs = shared;
   groups_ = 0;
-  pairs_ = shared_;
-  if (shared_ > 0) group_[groups_++] = {&all, 0, tokens};
-  for (std::int64_t pair = 0; pair < shared_; ++pair) {
+  if (shared > 0) group_[groups_++] = {&all, 0, tokens};
+  for (std::int64_t pair = 0; pair < shared; ++pair) {
     token_of_[pair] = pair;
     group_of_[pair] = 0;
   }
@@ -88,12 +115,12 @@ void MlpBlock::group(const LayerWeights& layer, std::int64_t tokens) {
   for (std::int64_t i = 0; i < tokens * each; ++i) ++next_[chosen_[i]];
   for (std::int64_t expert = 0; expert < experts; ++expert) {
     const std::int64_t count = next_[expert];
-    next_[expert] = pairs_;
+    next_[expert] = pairs;
     if (count == 0) continue;
     for (std::int64_t i = 0; i < count; ++i)
-      group_of_[pairs_ + i] = static_cast<std::int64_t>(groups_);
-    group_[groups_++] = {&layer.experts[at(expert)], pairs_, count};
-    pairs_ += count;
+      group_of_[pairs + i] = static_cast<std::int64_t>(groups_);
+    group_[groups_++] = {&layer.experts[at(expert)], pairs, count};
+    pairs += count;
   }
   for (std::int64_t i = 0; i < tokens * each; ++i) {
     pair_[i] = next_[chosen_[i]]++;
@@ -110,47 +137,86 @@ Input MlpBlock::down_input(const Group& group) const {
                {&group.mlp->down});
 }
 
-void MlpBlock::run_groups(int layer, const float* x) {
-  const bool dense = weights_.layers[at(layer)].experts.empty();
-  tools_.launch(row_launch(dense ? "mlp input" : "expert input", layer, pairs_, config_.hidden),
-                pairs_, [&](std::int64_t pair, int) {
-                  const Group& group = group_[group_of_[pair]];
-                  gate_up_input(group).prepare(tools_.kernels, x + token_of_[pair] * config_.hidden,
-                                               pair - group.first);
-                });
+void MlpBlock::plan_groups() {
   const std::int64_t stride = 2 * widest_;
+  gate_up_plan_.clear();
+  down_plan_.clear();
   for (std::size_t g = 0; g < groups_; ++g) {
     const Group& group = group_[g];
+    const Mlp& mlp = *group.mlp;
     const Input in = gate_up_input(group);
     float* to = gate_up_ + group.first * stride;
-    tasks_[2 * g] = {&group.mlp->gate, in.of(group.mlp->gate), to, stride};
-    tasks_[2 * g + 1] = {&group.mlp->up, in.of(group.mlp->up), to + widest_, stride};
+    gate_up_plan_.add({&mlp.gate, in.of(mlp.gate), to, stride});
+    gate_up_plan_.add({&mlp.up, in.of(mlp.up), to + widest_, stride});
+    down_plan_.add({&mlp.down, down_input(group).of(mlp.down),
+                    out_ + group.first * config_.hidden, config_.hidden});
   }
-  tools_.linear(dense ? "mlp gate_up" : "expert gate_up", layer, {tasks_.data(), 2 * groups_});
-  tools_.launch(row_launch("silu_mul", layer, pairs_, widest_), pairs_,
-                [&](std::int64_t pair, int) {
-                  const Group& group = group_[group_of_[pair]];
-                  float* gate = gate_up_ + pair * stride;
-                  tools_.kernels.silu_mul(gate, gate + widest_, group.mlp->gate.rows, gate);
-                  down_input(group).prepare(tools_.kernels, gate, pair - group.first);
-                });
-  for (std::size_t g = 0; g < groups_; ++g) {
-    const Group& group = group_[g];
-    tasks_[g] = {&group.mlp->down, down_input(group).of(group.mlp->down),
-                 out_ + group.first * config_.hidden, config_.hidden};
+}
+
+// As a recorder shows it: the matrices of all experts, though a step reads those that were chosen.
+Gemm MlpBlock::gemm_of(const LayerWeights& layer, std::int64_t pairs, bool down) const {
+  const bool dense = layer.experts.empty();
+  const Mlp& one = dense ? layer.dense : layer.experts.front();
+  const Matrix& matrix = down ? one.down : one.gate;
+  return {.kind = dense ? Gemm::Kind::kPlain : Gemm::Kind::kExperts,
+          .count = dense ? 1 : static_cast<std::int64_t>(layer.experts.size()),
+          .tokens = pairs,
+          .rows = (down ? 1 : 2) * matrix.rows,
+          .cols = matrix.cols,
+          .format = matrix.format,
+          .input = activations_for(matrix)};
+}
+
+void MlpBlock::run_groups(int layer, std::int64_t tokens, const float* x) {
+  const LayerWeights& w = weights_.layers[at(layer)];
+  const bool dense = w.experts.empty();
+  const std::int64_t pairs = pairs_of(w, tokens), hidden = config_.hidden, stride = 2 * widest_;
+  const Gemm gate_up = gemm_of(w, pairs, false);
+  {
+    // A dense layer has nothing to decide, and no launch of its own for that.
+    const auto prepare = [=, this, &w](Launch&) {
+      if (dense) group(w, tokens);
+      if (dense) plan_groups();
+      return pairs;
+    };
+    const PrepareOp op(tools_.launch, gate_up.input, pairs, hidden);
+    tools_.launch(row_launch(dense ? "mlp input" : "expert input",
+                             dense ? prepare_symbol(gate_up.input) : profile::Name("moe_permute_kernel"), layer,
+                             pairs, hidden),
+                  prepare, [=, this](std::int64_t pair, int) {
+                    const Group& group = group_[group_of_[pair]];
+                    gate_up_input(group).prepare(tools_.kernels,
+                                                 x + token_of_[pair] * config_.hidden,
+                                                 pair - group.first);
+                  });
   }
-  tools_.linear(dense ? "mlp down" : "expert down", layer, {tasks_.data(), groups_});
+  tools_.linear(dense ? "mlp gate_up" : "expert gate_up", layer, gate_up_plan_, gate_up);
+  {
+    const Op op(tools_.launch, "silu_and_mul", profile::kFloat(pairs, gate_up.rows));
+    tools_.launch(row_launch("silu_mul", "silu_and_mul_kernel", layer, pairs, widest_), pairs,
+                  [=, this](std::int64_t pair, int) {
+                    const Group& group = group_[group_of_[pair]];
+                    float* gate = gate_up_ + pair * stride;
+                    tools_.kernels.silu_mul(gate, gate + widest_, group.mlp->gate.rows, gate);
+                    down_input(group).prepare(tools_.kernels, gate, pair - group.first);
+                  });
+  }
+  tools_.linear(dense ? "mlp down" : "expert down", layer, down_plan_, gemm_of(w, pairs, true));
 }
 
 void MlpBlock::combine(int layer, std::int64_t tokens, float* y) {
+  const LayerWeights& w = weights_.layers[at(layer)];
   const std::int64_t hidden = config_.hidden;
-  const std::int64_t each =
-      weights_.layers[at(layer)].experts.empty() ? 0 : config_.router.per_token;
-  Launch launch = row_launch("combine", layer, tokens, hidden);
-  launch.read = pairs_ * hidden * 4;
-  tools_.launch(launch, tokens, [&](std::int64_t t, int) {
+  const std::int64_t each = w.experts.empty() ? 0 : config_.router.per_token;
+  const bool shared = !for_all(w).gate.empty();
+  Launch launch = row_launch("combine", each > 0 ? profile::Name("moe_sum_kernel") : prepare_symbol(Activations::kFloat),
+                             layer, tokens, hidden);
+  launch.read = pairs_of(w, tokens) * hidden * 4;
+  const Op op(tools_.launch, each > 0 ? profile::Name("moe_sum") : profile::Name("aten::copy_"),
+              profile::kFloat(tokens, hidden), profile::kFloat(tokens, hidden));
+  tools_.launch(launch, tokens, [=, this](std::int64_t t, int) {
     float* sum = y + t * hidden;
-    if (shared_ > 0)
+    if (shared)
       std::copy(out_ + t * hidden, out_ + (t + 1) * hidden, sum);
     else
       std::fill(sum, sum + hidden, 0.0F);

@@ -23,28 +23,35 @@ class MlpBlock {
     std::int64_t first = 0, count = 0;
   };
   void route(int layer, std::int64_t tokens, const float* x);
+  void align(int layer, std::int64_t tokens);
+  void run_groups(int layer, std::int64_t tokens, const float* x);
+  void combine(int layer, std::int64_t tokens, float* y);
+  const Mlp& for_all(const LayerWeights& layer) const {  // the group of all tokens; may be empty
+    return layer.experts.empty() ? layer.dense : layer.shared;
+  }
+  std::int64_t pairs_of(const LayerWeights& layer, std::int64_t tokens) const;
+  Gemm gemm_of(const LayerWeights& layer, std::int64_t pairs, bool down) const;
+  // On the stream.
   void group(const LayerWeights& layer, std::int64_t tokens);
-  void run_groups(int layer, const float* x);
+  void plan_groups();
   Input gate_up_input(const Group& group) const;
   Input down_input(const Group& group) const;
-  void combine(int layer, std::int64_t tokens, float* y);
 
   const Weights& weights_;
   const ModelConfig& config_;
   Tools& tools_;
   StepLimits limits_;
   std::int64_t most_pairs_ = 0, most_groups_ = 0, widest_ = 0;  // the widest intermediate
-  std::int64_t pairs_ = 0, shared_ = 0;  // of this layer and step; the shared expert's come first
-  std::size_t groups_ = 0;
-
   std::byte *router_in_ = nullptr, *in_ = nullptr, *down_in_ = nullptr;
   float *logits_ = nullptr, *chosen_weights_ = nullptr;     // [rows, experts], [rows, per_token]
   std::int32_t* chosen_ = nullptr;                          // [rows, per_token]
   std::int64_t *pair_ = nullptr, *next_ = nullptr;          // [rows, per_token] its pair; [experts]
   std::int64_t *token_of_ = nullptr, *group_of_ = nullptr;  // [pairs]
   float *gate_up_ = nullptr, *out_ = nullptr;               // [pairs, 2 x widest], [pairs, hidden]
-  Group* group_ = nullptr;
-  std::vector<LinearTask> tasks_;
+  // Of the layer that the stream is in.
+  Group* group_ = nullptr;  // [groups]; that of all tokens comes first
+  std::size_t groups_ = 0;
+  LinearPlan gate_up_plan_, down_plan_;
 };
 
 }  // namespace culprit::lab

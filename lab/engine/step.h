@@ -2,6 +2,7 @@
 // requests' order; those of one request stand together, positions ascending.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -17,7 +18,28 @@ struct StepRow {
   const std::int32_t* slots = nullptr;  // the request's page table; those up to `position` are set
   bool logits = false;                  // the token after it is wanted
 };
-using StepRows = std::span<const StepRow>;
+
+// The rows of a step where the stream reads them, with what the host must know of them to launch.
+class StepRows {
+ public:
+  StepRows() = default;
+  // `rows` are the host's, `on_device` where they are copied to.
+  StepRows(std::span<const StepRow> rows, const StepRow* on_device)
+      : rows_(on_device), tokens_(static_cast<std::int64_t>(rows.size())) {
+    for (const StepRow& row : rows) {
+      wanted_ += row.logits ? 1 : 0;
+      furthest_ = std::max(furthest_, row.position);
+    }
+  }
+  std::int64_t tokens() const { return tokens_; }
+  std::int64_t wanted() const { return wanted_; }      // that want logits
+  std::int64_t furthest() const { return furthest_; }  // position
+  const StepRow& operator[](std::int64_t t) const { return rows_[t]; }  // on the stream
+
+ private:
+  const StepRow* rows_ = nullptr;
+  std::int64_t tokens_ = 0, wanted_ = 0, furthest_ = 0;
+};
 
 struct StepLimits {
   std::int64_t rows = 0;      // in a step

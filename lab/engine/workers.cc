@@ -1,40 +1,16 @@
 #include "lab/engine/workers.h"
 
 #include <algorithm>
-#include <chrono>
 
 #if defined(__linux__)
 #include <pthread.h>
 #include <sched.h>
 #endif
 
+#include "lab/engine/spin.h"
+
 namespace culprit::lab {
 namespace {
-
-// Longer than the serial work between two runs of a step, shorter than a scheduler's time slice.
-constexpr auto kSpin = std::chrono::microseconds(50);
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-// Spins until `ready()`; false: it took too long.
-template <class Ready>
-bool spin_until(const Ready& ready) {
-  constexpr int kTriesPerLook = 64;
-  const auto start = std::chrono::steady_clock::now();
-  do {
-    for (int i = 0; i < kTriesPerLook; ++i) {
-      if (ready()) return true;
-      relax();
-    }
-  } while (std::chrono::steady_clock::now() - start < kSpin);
-  return false;
-}
 
 #if defined(__linux__)
 void pin(pthread_t thread, const std::vector<int>& cores) {

@@ -11,6 +11,7 @@
 #include "lab/tool/bench_report.h"
 #include "lab/tool/commands.h"
 #include "lab/tool/model.h"
+#include "lab/tool/recording.h"
 
 namespace culprit::lab {
 namespace {
@@ -18,9 +19,15 @@ namespace {
 constexpr std::int64_t kWarmUp = 2;  // steps: caches, pages and cores wake up
 constexpr int kPassesBetween = 3;    // of the roof, before each run and after the last
 
+// A recording's window lies within the steps.
+std::int64_t steps_of(const Options& options) {
+  if (!wants_recording(options)) return options.steps;
+  return std::max(options.steps, options.profile_warmup + options.profile_steps - kWarmUp);
+}
+
 EngineOptions engine_options(const Options& options, const BenchRun& run) {
   EngineOptions out;
-  out.longest = run.context + 1 + kWarmUp + options.steps;
+  out.longest = run.context + 1 + kWarmUp + steps_of(options);
   const std::int64_t pages = (out.longest + options.page - 1) / options.page;
   out.threads = options.threads;
   out.isa = options.isa.value_or(best_isa());
@@ -29,18 +36,21 @@ EngineOptions engine_options(const Options& options, const BenchRun& run) {
   out.batch = run.batch;
   out.page = options.page;
   out.pool_tokens = options.pool_tokens > 0 ? options.pool_tokens : run.batch * pages * out.page;
+  out.launch = launch_mode(options);
+  out.habits = options.habits;
   out.chunk = 1;  // contexts are drawn: every step decodes
   return out;
 }
 
 Status measure(const Options& options, const Weights& weights, Screen& screen, BenchRun& run) {
+  const std::int64_t steps = steps_of(options);
   TRY(const auto engine, Engine::make(weights, engine_options(options, run)));
   for (std::int64_t i = 0; i < run.batch; ++i) {
     Request request;
     const auto place = static_cast<std::uint64_t>(i);
     request.prompt = {static_cast<std::int32_t>(uniform(options.seed, place) *
                                                 static_cast<double>(weights.embedding.rows))};
-    request.new_tokens = kWarmUp + options.steps;
+    request.new_tokens = kWarmUp + steps;
     request.context = run.context;
     request.sampling.seed = options.seed + place;
     TRY([[maybe_unused]] const std::size_t number, engine->submit(std::move(request)));
@@ -48,14 +58,14 @@ Status measure(const Options& options, const Weights& weights, Screen& screen, B
   run.pool_tokens = engine->pool().shape().tokens;
   run.pool_bytes = engine->pool().shape().bytes();
   run.threads = engine->threads();
-  for (std::int64_t step = 0; step < kWarmUp + options.steps; ++step) {
+  for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
     if (step == kWarmUp) engine->set_recorder(&run.ledger);
     const Nanos start = Launcher::now();
     static_cast<void>(engine->step());
     if (step >= kWarmUp) run.steps.add(Launcher::now() - start);
     screen.progress(fmt::format("{}, batch {}, context {}: step {} of {}",
                                 reading_name(run.reading), run.batch, run.context, step + 1,
-                                kWarmUp + options.steps));
+                                kWarmUp + steps));
   }
   return Ok{};
 }
@@ -66,14 +76,26 @@ std::vector<Reading> readings_of(const Options& options) {
   return options.readings;
 }
 
+Status check_recording(const Options& options) {
+  const bool one = readings_of(options).size() * options.batch.size() * options.context.size() == 1;
+  if (!wants_recording(options) || one) return Ok{};
+  return Error{.code = Error::Code::kUsage,
+               .what = "a recording is of one run",
+               .where = {},
+               .hint = "one --strategy, one --batch and one --context with --profile",
+               .note_code = {}};
+}
+
 }  // namespace
 
 Status bench(const Options& options, Screen& screen) {
+  TRY([[maybe_unused]] const Ok checked, check_recording(options));
   screen.progress("making the model");
   LoadedModel model;
   TRY([[maybe_unused]] const Ok loaded, load_model(options, model));
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size());
+  TRY(std::optional<Recording> recording, Recording::begin(options, screen));
   Team team(threads);
   TRY(Roof roof, Roof::prepare(team, options.isa.value_or(best_isa())));
   BenchReport report{.model = model.name,
@@ -99,7 +121,12 @@ Status bench(const Options& options, Screen& screen) {
   pass_roof();
   report.read_rate = roof.best(Move::kRead);
   report.copy_rate = roof.best(Move::kCopy);
-  return screen.answer(bench_text(report), bench_json(report));
+  std::string recorded;
+  if (recording) {
+    TRY(const std::string table, recording->end());
+    recorded = fmt::format("\n{}", table);
+  }
+  return screen.answer(bench_text(report) + recorded, bench_json(report));
 }
 
 }  // namespace culprit::lab

@@ -8,6 +8,7 @@
 #include "lab/engine/engine.h"
 #include "lab/tool/commands.h"
 #include "lab/tool/model.h"
+#include "lab/tool/recording.h"
 #include "lab/tool/times.h"
 
 namespace culprit::lab {
@@ -46,6 +47,8 @@ EngineOptions engine_options(const Options& options) {
   out.pool_tokens = options.pool_tokens > 0 ? options.pool_tokens : out.batch * pages * out.page;
   out.longest = longest;
   out.chunk = options.chunk;
+  out.launch = launch_mode(options);
+  out.habits = options.habits;
   return out;
 }
 
@@ -74,7 +77,7 @@ double per_second(std::int64_t count, Nanos time) {
 }
 
 std::string text_of(const LoadedModel& model, const Engine& engine, std::size_t requests,
-                    const Timing& timing) {
+                    const Timing& timing, const std::string& recorded) {
   std::string out;
   for (std::size_t i = 0; i < requests; ++i)
     out += fmt::format("{}\n", fmt::join(engine.generated(i), " "));
@@ -91,6 +94,7 @@ std::string text_of(const LoadedModel& model, const Engine& engine, std::size_t 
   if (timing.evicted > 0)
     out += fmt::format("pool     full: {} times a request was evicted and computed again\n",
                        timing.evicted);
+  if (!recorded.empty()) out += "\n" + recorded;
   return out;
 }
 
@@ -121,6 +125,7 @@ Status run(const Options& options, Screen& screen) {
   screen.progress("loading the model");
   LoadedModel model;
   TRY([[maybe_unused]] const Ok loaded, load_model(options, model));
+  TRY(std::optional<Recording> recording, Recording::begin(options, screen));
   TRY(const auto engine, Engine::make(*model.weights, engine_options(options)));
   const auto requests = static_cast<std::size_t>(options.batch.front());
   for (std::size_t i = 0; i < requests; ++i) {
@@ -133,7 +138,11 @@ Status run(const Options& options, Screen& screen) {
     TRY([[maybe_unused]] const std::size_t number, engine->submit(std::move(request)));
   }
   const Timing timing = run_all(*engine, screen);
-  return screen.answer(text_of(model, *engine, requests, timing),
+  std::string recorded;
+  if (recording) {
+    TRY(recorded, recording->end());
+  }
+  return screen.answer(text_of(model, *engine, requests, timing, recorded),
                        json_of(model, *engine, requests, timing));
 }
 

@@ -35,8 +35,8 @@ Status score_fast(const Options& options, const Weights& weights, OutputFile& fi
   shape.tokens = length;
   shape.format = options.kv_format;
   TRY(Pool pool, Pool::make(shape, 1, length));
-  Workers workers(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size()));
-  Launcher launch(workers);
+  Stream stream(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size()));
+  Launcher launch(stream);
   TRY(const auto forward,
       Forward::make(weights, pool, kernels(options.isa.value_or(best_isa())), launch,
                     Reading::kFused, {.rows = 1, .logits = 1, .requests = 1, .longest = length}));
@@ -45,7 +45,8 @@ Status score_fast(const Options& options, const Weights& weights, OutputFile& fi
   StepRow row{.slots = lease.slots, .logits = true};
   for (; row.position < length; ++row.position) {
     row.token = options.tokens[static_cast<std::size_t>(row.position)];
-    (*forward)({&row, 1});
+    (*forward)(forward->bring_in(launch, {&row, 1}));
+    launch.synchronize();
     TRY([[maybe_unused]] const Ok written, write_row(file, forward->logits(0)));
   }
   return Ok{};

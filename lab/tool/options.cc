@@ -178,6 +178,34 @@ Status set_container(Options& options, std::string_view text) {
   return Ok{};
 }
 
+Status set_launch(Options& options, std::string_view text) {
+  if (text != "eager" && text != "graph")
+    return usage(fmt::format("unknown way to launch \"{}\"", text),
+                 did_you_mean(text, {"eager", "graph"}, "eager or graph"));
+  options.launch = text == "graph" ? LaunchMode::kGraph : LaunchMode::kEager;
+  return Ok{};
+}
+
+// "host-delay=US,sync-per-layer"
+Status set_habits(Options& options, std::string_view text) {
+  constexpr std::string_view kDelay = "host-delay=";
+  TRY(const auto parts, words(text));
+  for (const std::string_view part : parts) {
+    if (part == "sync-per-layer") {
+      options.habits.sync_per_layer = true;
+    } else if (part.starts_with(kDelay)) {
+      TRY(const std::int64_t micros, whole(part.substr(kDelay.size()), 1, 1'000'000));
+      options.habits.host_delay = micros * 1000;
+    } else {
+      const std::string_view name = part.substr(0, part.find('='));
+      return usage(fmt::format("unknown habit \"{}\"", part),
+                   did_you_mean(name, {"host-delay", "sync-per-layer"},
+                                "host-delay=MICROSECONDS, sync-per-layer"));
+    }
+  }
+  return Ok{};
+}
+
 constexpr Flag kFlags[] = {
     {"--model", "PATH", kToEngine | kToScore,
      "a checkpoint: a folder of safetensors, or a .gguf file",
@@ -239,6 +267,22 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view v) { return set(o.page, v); }},
     {"--chunk", "N", kToRun, "prompt tokens in a step; 64 by default",
      [](Options& o, std::string_view v) { return set(o.chunk, v); }},
+    {"--launch", "MODE", kToEngine,
+     "who launches kernels: eager, the host one by one; graph, the stream a step at once (default, "
+     "but for recordings, which need the host's operators)",
+     set_launch},
+    {"--habit", "LIST", kToEngine,
+     "what makes hosts slow: host-delay=US before each launch, sync-per-layer", set_habits},
+    {"--profile", "FILE", kToEngine,
+     "record a window of steps as the trace that `culprit FILE` reads; .gz compresses",
+     [](Options& o, std::string_view v) -> Status {
+       o.profile = v;
+       return Ok{};
+     }},
+    {"--profile-warmup", "N", kToEngine, "steps in front of that window; 20 by default",
+     [](Options& o, std::string_view v) { return set(o.profile_warmup, v, 0); }},
+    {"--profile-steps", "N", kToEngine, "steps in it; 30 by default",
+     [](Options& o, std::string_view v) { return set(o.profile_steps, v); }},
     {"--threads", "N", kToEngine | kToScore, "one per core by default",
      [](Options& o, std::string_view v) -> Status {
        TRY(const std::int64_t threads, whole(v, 1, 1024));
@@ -370,6 +414,9 @@ Status check_together(const Options& options) {
   if (options.pool_tokens % options.page != 0)
     return usage(fmt::format("--pool-tokens {} is no multiple of --page {}", options.pool_tokens,
                              options.page));
+  if (options.launch == LaunchMode::kGraph && options.habits.sync_per_layer)
+    return usage("a graph has no host between its layers to wait",
+                 "--launch eager with --habit sync-per-layer");
   return options.command == Command::kRun ? check_run(options) : Status(Ok{});
 }
 

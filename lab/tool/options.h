@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "lab/engine/attention.h"
-#include "lab/engine/sampling.h"
+#include "lab/engine/engine.h"
 #include "lab/files/make_model.h"
 #include "lab/kernels/isa.h"
 #include "lab/model/random_model.h"
@@ -46,7 +45,13 @@ struct Options {
   std::int64_t page = 1, chunk = 64;
   int threads = 0;         // 0: one per core
   std::optional<Isa> isa;  // none: the best one, in `check` all
+  std::optional<LaunchMode> launch;  // none: a graph, unless something needs the host
+  Habits habits;
   bool oracle = false;     // `score`: by the float64 oracle
+
+  // What of it is recorded.
+  std::string profile;  // the file; empty: nothing, unless the environment says so
+  std::int64_t profile_warmup = 20, profile_steps = 30;
 
   // Where the answer goes.
   std::string output;

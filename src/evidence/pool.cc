@@ -26,8 +26,8 @@ constexpr std::int64_t kRowsPerToken = 2;
 // Wider than any activation row between two layers (128 heads x 576 absorbed queries: 73,728).
 constexpr std::int64_t kWidestActivation = 131'072;
 
-template <class Values>
-bool among(const Values& values, std::int64_t value) {
+template <class Values, class Value>
+bool among(const Values& values, const Value& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
@@ -51,8 +51,9 @@ class PoolSearch {
     if (known.model) model_row_ = known::kv_row_elements(*known.model, known.deployment);
     find_kv_dtype();
     for (const KernelFigures& kernel : evidence.kernels) {
-      if (run_.groups[kernel.group.index].kind != Owner::kAttention) continue;
-      attention_calls_.push_back(kernel.calls / steps_);
+      const Owner kind = run_.groups[kernel.group.index].kind;
+      if (kind == Owner::kAttention) attention_calls_.push_back(kernel.calls / steps_);
+      if (kind == Owner::kAttention || kind == Owner::kKvStore) find_buffers(kernel.group);
     }
   }
 
@@ -81,6 +82,26 @@ class PoolSearch {
       kv_dtype_ = *known.model->kv_dtype;
       kv_dtype_from_ = "config";
     }
+  }
+
+  // Tensors that attention reads, or that new keys are stored in: whatever their rows are, a tensor
+  // of one of these shapes is a pool or its copy.
+  void find_buffers(run::GroupId group) {
+    const std::span<const run::ActivityId> calls = members_.of(group);
+    if (calls.empty()) return;
+    const run::Origin origin = run::origin_of(run_, run_.activities[calls.front().index]);
+    if (!origin.op.valid() || !origin.shapes) return;
+    const store::Trace& trace = *origin.run->trace;
+    const auto shapes = run::parse_dims(trace.strings.or_empty(trace.ops.dims[origin.op.index]));
+    if (!shapes) return;
+    for (const std::vector<std::int64_t>& shape : *shapes)
+      if (shape.size() == 3 && shape[0] >= kFewestRows) buffers_.push_back(shape);
+  }
+
+  PoolShape shape_of(const std::vector<std::int64_t>& dims) const {
+    const PoolShape known = pool_shape(dims, model_row_);
+    if (known.rows > 0 || !among(buffers_, dims)) return known;
+    return {dims[0], dims[1] * dims[2]};
   }
 
   const KernelFigures& figures(std::size_t kernel) const { return evidence_.kernels[kernel]; }
@@ -154,7 +175,7 @@ class PoolSearch {
     if (candidate.calls < 2) return std::nullopt;
     const std::optional<std::int64_t> tokens = evidence_.steps.tokens;
     if (!kernel.dims.empty()) {
-      candidate.shape = pool_shape(kernel.dims, model_row_);
+      candidate.shape = shape_of(kernel.dims);
       const std::int64_t rows = candidate.shape.rows;
       if (rows < kFewestRows || rows < kRowsPerToken * tokens.value_or(0)) return std::nullopt;
       return candidate;
@@ -335,7 +356,8 @@ class PoolSearch {
   std::int64_t model_row_ = 0;  // 0: no model given
   Dtype kv_dtype_ = Dtype::kUnknown;
   std::string kv_dtype_from_;
-  std::vector<std::int64_t> attention_calls_;  // per step, of each attention kernel
+  std::vector<std::int64_t> attention_calls_;        // per step, of each attention kernel
+  std::vector<std::vector<std::int64_t>> buffers_;  // [rows, heads, dim], recorded beside those
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ std::optional<bool> with_server(const Evidence& evidence, const PoolRead& read) 
 Confidence confidence_of(const Evidence& evidence, const PoolRead& read,
                          const std::vector<TensorVerdict>& table) {
   const KernelFigures& kernel = evidence.kernels[read.kernels.front()];
-  if (!kernel.doubt.empty()) return Confidence::kPossible;
+  if (!kernel.doubt.empty() && !kernel.doubts_peak) return Confidence::kPossible;
   const bool shape_recorded = read.row_from == "dims" && kernel.dtype_in_how == "dims";
   const bool shape_derived =
       read.row_from == "model" && read.match == "exact" && told(kernel.dtype_in_how);

@@ -60,8 +60,8 @@ std::vector<std::vector<float>> fast_logits(const Weights& weights, KvFormat for
   shape.tokens = kLongest;
   shape.format = format;
   auto pool = Pool::make(shape, 1, kLongest);
-  Workers workers(2);
-  Launcher launch(workers);
+  Stream stream(2);
+  Launcher launch(stream);
   auto forward = Forward::make(weights, *pool, kernels(best_isa()), launch, Reading::kFused,
                                {length, length, 1, kLongest});
   EXPECT_TRUE(pool.ok() && forward.ok());
@@ -70,7 +70,8 @@ std::vector<std::vector<float>> fast_logits(const Weights& weights, KvFormat for
   std::vector<StepRow> rows;
   for (std::int64_t i = 0; i < length; ++i)
     rows.push_back({text[static_cast<std::size_t>(i)], i, lease.slots, true});
-  (**forward)(rows);
+  (**forward)((*forward)->bring_in(launch, rows));
+  launch.synchronize();
   std::vector<std::vector<float>> out;
   for (std::int64_t i = 0; i < length; ++i) {
     const auto logits = (*forward)->logits(i);

@@ -47,6 +47,7 @@ TEST(Engine, AStepAllocatesNothing) {
     TinyWeights tiny(config);
     for (const Reading reading : {Reading::kPoolCast, Reading::kGatherCast, Reading::kFused}) {
       EngineOptions options;
+      options.launch = reading == Reading::kPoolCast ? LaunchMode::kEager : LaunchMode::kGraph;
       options.threads = 2;
       options.isa = best_isa();
       options.reading = reading;

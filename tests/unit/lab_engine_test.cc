@@ -162,6 +162,27 @@ TEST(Engine, AnswersDoNotDependOnCompany) {
   }
 }
 
+// Nor on who launches, nor on what delays the launches.
+TEST(Engine, AnswersDoNotDependOnTheLaunches) {
+  for (const ModelConfig& config : families()) {
+    TinyWeights tiny(config);
+    const auto asked = requests(tiny->lm_head.rows, 3);
+    EngineOptions options = small();
+    options.pool_format = KvFormat::kE4m3;
+    options.batch = 2;
+    for (const Reading reading : {Reading::kPoolCast, Reading::kGatherCast, Reading::kFused}) {
+      options.reading = reading;
+      options.habits = {};
+      options.launch = LaunchMode::kGraph;
+      const auto expected = run(*tiny, options, asked);
+      options.launch = LaunchMode::kEager;
+      EXPECT_EQ(run(*tiny, options, asked), expected);
+      options.habits = {.host_delay = 2000, .sync_per_layer = true};
+      EXPECT_EQ(run(*tiny, options, asked), expected);
+    }
+  }
+}
+
 TEST(Engine, EvictedRequestsGiveTheSameTokens) {
   for (const ModelConfig& config : families()) {
     TinyWeights tiny(config);

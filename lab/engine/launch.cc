@@ -1,0 +1,27 @@
+#include "lab/engine/launch.h"
+
+#include <cstring>
+
+namespace culprit::lab {
+
+void Launcher::copy(profile::Name what, void* to, const void* from, std::int64_t bytes) {
+  busy(habits_.host_delay);
+  const profile::Launch call(profile::kCopyAsync);
+  stream_.launch([what, to, from, bytes, ticket = call.ticket()](Workers&) {
+    const profile::Copy span(ticket, what, {.bytes = bytes});
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  });
+}
+
+void Launcher::synchronize() {
+  const profile::Wait wait;
+  stream_.synchronize();
+}
+
+void Launcher::busy(Nanos time) {
+  if (time <= 0) return;
+  for (const Nanos start = now(); now() - start < time;) {
+  }
+}
+
+}  // namespace culprit::lab
