@@ -70,10 +70,17 @@ std::string percent_text(double log) {
   return fmt::format("{}{}", log < 0 ? "-" : "+", text::percent(std::fabs(std::expm1(log))));
 }
 
+std::string names_of(const std::vector<known::Owner>& roles) {
+  std::string out;
+  for (const known::Owner role : roles)
+    out += (out.empty() ? "" : ", ") + std::string(known::owner_name(role));
+  return out;
+}
+
 struct Finding {
   double median = 0, within = 0, coverage = 0;
   std::vector<std::size_t> rows;  // within the band
-  std::size_t roles = 0;
+  std::vector<known::Owner> roles;
 };
 
 std::string told(const Finding& finding) {
@@ -97,15 +104,14 @@ Finding look(const Case& c) {
   finding.coverage = total / all;
   finding.median = median_of(scaled, total);
   const double band = std::max(kLeastFactor, kSpread * std::fabs(finding.median));
-  std::vector<known::Owner> roles;
   for (const Scaled& each : scaled) {
     if (std::fabs(each.log - finding.median) > band) continue;
     finding.within += each.weight / total;
     finding.rows.push_back(each.row);
     const known::Owner role = c.rows.rows[each.row].shown.role;
-    if (std::find(roles.begin(), roles.end(), role) == roles.end()) roles.push_back(role);
+    if (std::find(finding.roles.begin(), finding.roles.end(), role) == finding.roles.end())
+      finding.roles.push_back(role);
   }
-  finding.roles = roles.size();
   return finding;
 }
 
@@ -125,7 +131,7 @@ void judge_clock(Case& c) {
       say("clock.within", finding.within, "share of their time near that factor");
   const bool uniform = std::fabs(finding.median) >= kLeastFactor && finding.within >= kMost &&
                        finding.coverage >= kMost && finding.rows.size() >= kFewestKernels &&
-                       finding.roles > 1;
+                       finding.roles.size() > 1;
   if (!uniform || !c.same_load) {
     c.rule_out("clock", "the whole device runs at another clock", told(finding), {factor, within});
     return;
@@ -135,11 +141,10 @@ void judge_clock(Case& c) {
   cause.facts.push_back(factor);
   cause.facts.push_back(within);
   cause.claim = fmt::format(
-      "{} kernels of {} kinds, {} of the kernels' time, take {} a call alike, memory- and "
-      "compute-bound ones: the device runs at another clock",
-      finding.rows.size(), finding.roles,
-      text::percent(finding.within * std::min(1.0, finding.coverage)),
-      percent_text(finding.median));
+      "{} kernels, {} of the kernels' time, take {} a call alike, whatever bounds them ({}): the "
+      "device runs at another clock",
+      finding.rows.size(), text::percent(finding.within * std::min(1.0, finding.coverage)),
+      percent_text(finding.median), names_of(finding.roles));
   cause.disproved_if =
       "the clocks that nvidia-smi dmon (rocm-smi) shows during both recordings are equal";
   cause.fix = "check power cap, temperature and clocks: nvidia-smi -q -d CLOCK,POWER,PERFORMANCE";

@@ -92,13 +92,11 @@ void state_step(Case& c) {
   if (out.p_value)
     c.fact("p_value", *out.p_value, "1",
            "Mann-Whitney rank test over the steps' lengths, two-sided", "p_value");
-  const std::string load = c.load();
-  if (!load.empty() && c.same_load)
-    c.rule_out("load", "the steps have more to do", fmt::format("the batch is {}", load));
 }
 
 void find_causes(Case& c) {
   state_step(c);
+  judge_load(c);
   judge_clock(c);
   judge_size(c);
   judge_suspects(c);
@@ -138,10 +136,12 @@ Comparison compare(const Input& before, const Input& after, const Options& optio
   for (const Row& row : rows.rows) out.kernels.push_back(row.shown);
   Case c{before, after, out, rows};
   c.same_load = same_load(out.before, out.after);
-  const double part = out.outcome == Outcome::kNoDifference ? kLeastUnmoved : kLeastPart;
   const double shorter = static_cast<double>(std::min(out.before.steps.mean, out.after.steps.mean));
-  c.least =
-      std::max<Nanos>({1, out.noise.value_or(0), static_cast<Nanos>(std::ceil(part * shorter))});
+  const bool unmoved = out.outcome == Outcome::kNoDifference;
+  c.least = static_cast<Nanos>(std::ceil((unmoved ? kLeastUnmoved : kLeastPart) * shorter));
+  // Parts that cancel out must stand out of the noise as the whole would have to.
+  if (unmoved) c.least = std::max(c.least, out.noise.value_or(0));
+  c.least = std::max<Nanos>(c.least, 1);
   c.taken.assign(rows.rows.size(), 0);
   find_causes(c);
   return out;

@@ -247,15 +247,21 @@ Rows find_rows(const Input& before_input, const Input& after_input) {
   const std::vector<Pair> pairs =
       align(before.marks, before.pattern.in_order, after.marks, after.pattern.in_order);
   const Regions regions(before, after, pairs);
-  std::map<Key, Draft> drafts;
+  // Places of one kernel that changed alike are one row; a place that changed by itself is its own.
+  std::map<std::pair<Key, Change>, Draft> drafts;
   for (std::size_t p = 0; p < pairs.size(); ++p) {
-    Draft& draft = drafts[key_of(before, after, pairs[p], regions.of(p))];
-    enter(before, pairs[p].before, draft.before, draft.before_groups, draft.before_kernels);
-    enter(after, pairs[p].after, draft.after, draft.after_groups, draft.after_kernels);
+    const auto add = [&](Draft& draft) {
+      enter(before, pairs[p].before, draft.before, draft.before_groups, draft.before_kernels);
+      enter(after, pairs[p].after, draft.after, draft.after_groups, draft.after_kernels);
+    };
+    Draft alone;
+    add(alone);
+    const Change change = row_of(before, after, std::move(alone), regions.of(p)).shown.change;
+    add(drafts[{key_of(before, after, pairs[p], regions.of(p)), change}]);
   }
   Rows result;
   for (auto& [key, draft] : drafts)
-    result.rows.push_back(row_of(before, after, std::move(draft), std::get<4>(key)));
+    result.rows.push_back(row_of(before, after, std::move(draft), std::get<4>(key.first)));
   std::stable_sort(result.rows.begin(), result.rows.end(), precedes);
   result.regions.resize(regions.size());
   for (std::size_t r = 0; r < result.regions.size(); ++r)

@@ -15,7 +15,8 @@ namespace {
 using known::Owner;
 
 constexpr double kGrown = 1.25;   // a size, at least
-constexpr double kFollows = 0.5;  // time grows by the size to this power, at least
+constexpr double kFollows = 0.5;  // time of copies grows by the size to this power, at least
+constexpr double kLonger = 1.1;   // time of other kernels, at least: empty blocks are cheap
 
 struct Size {
   double before = 0, after = 0;
@@ -36,19 +37,20 @@ std::optional<Size> size_of(const Row& row) {
   return std::nullopt;
 }
 
-bool follows(const Row& row) {
-  if (!row.kept()) return false;
-  const std::optional<Size> size = size_of(row);
-  if (!size || size->before <= 0 || size->after <= 0 || row.shown.before->avg_ns <= 0) return false;
-  const double grown = std::log(size->ratio());
-  const double longer = std::log(static_cast<double>(row.shown.after->avg_ns) /
-                                 static_cast<double>(row.shown.before->avg_ns));
-  return std::fabs(grown) >= std::log(kGrown) && longer / grown >= kFollows;
-}
-
 bool moves_memory(const Row& row) {
   const Owner role = row.shown.role;
   return role == Owner::kCopy || role == Owner::kCast || role == Owner::kMemcpy;
+}
+
+bool follows(const Row& row) {
+  if (!row.kept()) return false;
+  const std::optional<Size> size = size_of(row);
+  const auto before = static_cast<double>(row.shown.before->avg_ns);
+  const auto after = static_cast<double>(row.shown.after->avg_ns);
+  if (!size || size->before <= 0 || size->after <= 0 || before <= 0 || after <= 0) return false;
+  const double grown = std::log(size->ratio()), longer = std::log(after / before);
+  if (std::fabs(grown) < std::log(kGrown) || (grown > 0) != (longer > 0)) return false;
+  return moves_memory(row) ? longer / grown >= kFollows : std::fabs(longer) >= std::log(kLonger);
 }
 
 // "80,000 of [80000, 8, 128]": what grew, in rows where the tensor is known.

@@ -128,6 +128,24 @@ Wording wording_of(const Row& row) {
 
 }  // namespace
 
+void judge_load(Case& c) {
+  const std::string load = c.load();
+  if (load.empty()) return;
+  if (c.same_load) return c.rule_out("load", "the steps have more to do", "the batch is " + load);
+  const auto rows =
+      c.free_rows([](const Row& row) { return row.kept() && row.shown.change != Change::kSame; });
+  Cause cause = c.cause_of("load", rows);
+  cause.confidence = Confidence::kLikely;
+  cause.claim = fmt::format(
+      "the steps do not have the same to do: the batch is {}; {} kernels that are the "
+      "same on both sides follow it",
+      load, rows.size());
+  cause.disproved_if = "the difference stays with the same batch on both sides";
+  cause.fix = "record both sides at one batch, then compare again";
+  cause.alternatives = {"pick steps of one batch with --steps"};
+  c.enter(std::move(cause));
+}
+
 void judge_fusion(Case& c) {
   for (const Region& region : c.rows.regions) examine_region(c, region);
   if (c.found("fusion-lost")) return;

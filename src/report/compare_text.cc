@@ -66,7 +66,7 @@ void add_headline(Page& page, const Comparisons& pairs, std::optional<double> ga
   page.paragraph(comparison_headline(c), 0, 0, ink_of(c));
   if (const Cause* cause = first_cause(c)) {
     if (!cause->where.empty()) page.place(cause->where.front());
-    page.labelled("do", cause->fix);
+    if (cause->exposed > 0) page.labelled("do", cause->fix);
   }
   add_gate(page, pairs, gate);
 }
@@ -82,7 +82,7 @@ void add_cause(Page& page, const Comparison& c, std::size_t index) {
                                         text::count(cause.tensor->elements)));
   const bool said = first_cause(c) == &cause;
   if (!said && !cause.where.empty()) page.place(cause.where.front());
-  if (!said) page.labelled(slower ? "fix" : "keep", cause.fix);
+  if (!said && slower) page.labelled("fix", cause.fix);
   if (page.options().all) {
     for (const std::string& other : cause.alternatives) page.labelled("or", other);
     page.labelled("facts", fmt::format("{}", fmt::join(cause.facts, " ")));
@@ -282,9 +282,9 @@ std::string render_comparison_markdown(const Comparisons& pairs, std::optional<d
   out += "\n" + budget_markdown(c);
   if (!c.causes.empty()) out += "\n";
   for (const Cause& cause : c.causes)
-    out += fmt::format("- **{}** ({}, {}): {}. {}: {}\n", cause.id, signed_duration(cause.exposed),
+    out += fmt::format("- **{}** ({}, {}): {}{}\n", cause.id, signed_duration(cause.exposed),
                        verdict::confidence_name(cause.confidence), cell(cause.claim),
-                       cause.exposed > 0 ? "Fix" : "Keep", cell(cause.fix));
+                       cause.exposed > 0 ? ". Fix: " + cell(cause.fix) : std::string());
   const std::string kernels = kernels_markdown(c);
   if (!kernels.empty()) out += "\n" + kernels;
   return out;

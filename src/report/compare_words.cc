@@ -25,6 +25,18 @@ std::string both(const KernelChange& kernel, Text&& text) {
                kernel.after ? text(*kernel.after) : std::string("-"));
 }
 
+// "14.2 → 11.6 µs": one unit where both have it.
+std::string each_text(const KernelChange& kernel) {
+  const std::string text = both(
+      kernel, [](const compare::KernelSide& side) { return text::duration(side.avg_ns, true); });
+  const std::size_t middle = text.find(" → ");
+  if (middle == std::string::npos) return text;
+  const std::size_t unit = text.rfind(' '), first = text.rfind(' ', middle - 1);
+  const bool same =
+      first != std::string::npos && text.substr(first, middle - first) == text.substr(unit);
+  return same ? text.substr(0, first) + text.substr(middle) : text;
+}
+
 std::string grid_text(const compare::KernelSide& side) {
   if (side.grid == store::Dim3{}) return "-";
   if (side.grid[1] == 1 && side.grid[2] == 1) return text::count(side.grid[0]);
@@ -45,6 +57,13 @@ std::string because(const Comparison& c) {
       part <= 1.005 ? fmt::format(" ({})", text::percent(std::min(1.0, part))) : "";
   return fmt::format("{} accounts for {}{}", cause->id,
                      text::duration(std::abs(cause->exposed), true), share);
+}
+
+std::string other_device(const Comparison& c) {
+  const bool other =
+      !c.before.device.empty() && !c.after.device.empty() && c.before.device != c.after.device;
+  return other ? fmt::format("; on another device: {} → {}", c.before.device, c.after.device)
+               : std::string();
 }
 
 std::string beside(const Comparison& c) {
@@ -89,7 +108,7 @@ std::string comparison_headline(const Comparison& c) {
   return fmt::format("{} a step: {} {} ({}), {} ({}); {}{}", steps,
                      text::duration(std::abs(c.delta), true), compare::outcome_name(c.outcome),
                      signed_percent(c.share), c.significant ? "beyond noise" : "noise unknown",
-                     noise_text(c), because(c), beside(c));
+                     noise_text(c), because(c), other_device(c) + beside(c));
 }
 
 std::string side_text(const Side& side) {
@@ -113,8 +132,10 @@ std::string side_text(const Side& side) {
 }
 
 std::string kernel_text(const KernelChange& kernel) {
-  if (kernel.before && kernel.after && kernel.before->name != kernel.after->name)
-    return arrow(kernel.before->short_name, kernel.after->short_name);
+  const bool other = kernel.before && kernel.after && kernel.before->name != kernel.after->name;
+  if (other && kernel.before->short_name == kernel.after->short_name)
+    return kernel.after->short_name + " (another variant)";  // other template arguments
+  if (other) return arrow(kernel.before->short_name, kernel.after->short_name);
   return kernel.after ? kernel.after->short_name : kernel.before->short_name;
 }
 
@@ -174,9 +195,7 @@ Grid kernel_delta_grid(const Comparison& c, bool all) {
         {kernel.delta(), std::string(compare::change_name(kernel.change)),
          both(kernel,
               [](const compare::KernelSide& side) { return text::amount(side.calls_per_step); }),
-         both(kernel,
-              [](const compare::KernelSide& side) { return text::duration(side.avg_ns, true); }),
-         both(kernel, grid_text), std::string(known::owner_name(kernel.role)),
+         each_text(kernel), both(kernel, grid_text), std::string(known::owner_name(kernel.role)),
          kernel_text(kernel)});
   }
   grid.rest_label = "more: --all";

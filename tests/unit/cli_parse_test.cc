@@ -47,7 +47,6 @@ TEST(Flags, EveryOneOfThisVersionIsInTheHelp) {
     EXPECT_TRUE(holds(long_help, name)) << name;
   }
   for (const std::string& name : command_names()) EXPECT_TRUE(holds(short_help, name)) << name;
-  EXPECT_FALSE(holds(long_help, "compare"));
   EXPECT_FALSE(holds(long_help, "--html"));
 }
 
