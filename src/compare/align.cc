@@ -72,23 +72,26 @@ class Table {
   std::vector<Move> moves_;
 };
 
-// What is alone on both sides under one name has moved: paired in order, at the place of the first.
-void pair_moved(const std::vector<Mark>& before, const std::vector<Mark>& after,
-                std::vector<Pair>& pairs) {
-  std::map<std::string_view, std::vector<std::size_t>> gone, added;
+// What is left over on both sides under one key stands in for each other, in order, at the place of the
+// first. With `alone` only where there is one on each side.
+template <class KeyOf>
+void pair_leftovers(const std::vector<Mark>& before, const std::vector<Mark>& after, bool alone,
+                    KeyOf&& key_of, std::vector<Pair>& pairs) {
+  using Key = decltype(key_of(before.front()));
+  std::map<Key, std::vector<std::size_t>> gone, added;
   for (std::size_t p = 0; p < pairs.size(); ++p) {
     if (pairs[p].after < 0)
-      gone[before[static_cast<std::size_t>(pairs[p].before)].name].push_back(p);
+      gone[key_of(before[static_cast<std::size_t>(pairs[p].before)])].push_back(p);
     if (pairs[p].before < 0)
-      added[after[static_cast<std::size_t>(pairs[p].after)].name].push_back(p);
+      added[key_of(after[static_cast<std::size_t>(pairs[p].after)])].push_back(p);
   }
   std::vector<std::uint8_t> spent(pairs.size(), 0);
-  for (const auto& [name, from] : gone) {
-    const auto to = added.find(name);
-    if (to == added.end()) continue;
+  for (const auto& [key, from] : gone) {
+    const auto to = added.find(key);
+    if (to == added.end() || (alone && (from.size() != 1 || to->second.size() != 1))) continue;
     for (std::size_t k = 0; k < std::min(from.size(), to->second.size()); ++k) {
-      const std::size_t first = std::min(from[k], to->second[k]),
-                        other = std::max(from[k], to->second[k]);
+      const std::size_t first = std::min(from[k], to->second[k]);
+      const std::size_t other = std::max(from[k], to->second[k]);
       pairs[first] = {pairs[from[k]].before, pairs[to->second[k]].after, false};
       spent[other] = 1;
     }
@@ -97,6 +100,18 @@ void pair_moved(const std::vector<Mark>& before, const std::vector<Mark>& after,
   for (std::size_t p = 0; p < pairs.size(); ++p)
     if (spent[p] == 0) pairs[kept++] = pairs[p];
   pairs.resize(kept);
+}
+
+// A kernel that moved in the step; then the only one of its role that is called so often: where a step
+// is cut elsewhere (behind its last all-reduce), the first kernel of one side is the last of the other.
+void pair_moved(const std::vector<Mark>& before, const std::vector<Mark>& after,
+                std::vector<Pair>& pairs) {
+  if (before.empty() || after.empty()) return;
+  pair_leftovers(
+      before, after, false, [](const Mark& mark) { return mark.name; }, pairs);
+  pair_leftovers(
+      before, after, true, [](const Mark& mark) { return std::pair(mark.role, mark.calls); },
+      pairs);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Alignment: which slot of one pattern stands where which slot of the other stood. Needleman-Wunsch
 // over roles and places; names break ties, since they change between versions. A pair is of one role
-// or of one name; what is left over of one name on both sides has moved, and is paired as well.
+// or of one name. What is left over of one name on both sides has moved, and is paired as well; so are
+// the only two of a role that are called equally often.
 // Cost: a table of (n + 1) (m + 1) bytes; n, m <= kMostSlots.
 #pragma once
 

@@ -28,7 +28,7 @@ def record(layers, layer, steps=12, batch=16, noise=3, seed=1, factor=1.0, gap=0
             run.kernel(name, dur, ts=round(run.at, 3), launch_at=run.host_time(run.at), **({"grid": FULL} | (more[0] if more else {})))
             run.at = round(run.at + dur, 3)
         run.at = round(run.at + gap, 3)
-        run.mark(f"step[DECODE bs={batch}]", run.host_time(begin) - 3, run.host_time(run.at) - run.host_time(begin) + 1)
+        run.mark(f"step[DECODE bs={batch}]", run.host_time(begin) - 0.4, run.host_time(run.at) - run.host_time(begin))
     return run
 
 
