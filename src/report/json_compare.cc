@@ -235,11 +235,14 @@ void write_cause(JsonWriter& w, const Comparison& c, std::size_t index) {
   }
   w.end();
   write_tensor(w, cause.tensor);
+  w.null("live_fraction");
   texts(w, "facts", cause.facts);
   w.text("disproved_if", cause.disproved_if);
   w.begin_object("fix", kLine);
   w.text("summary", cause.fix);
   texts(w, "alternatives", cause.alternatives);
+  w.begin_array("options", kLine);
+  w.end();
   w.end();
   write_gain(w, c, cause);
   w.end();

@@ -48,8 +48,9 @@ def pool(slots=8000, larger=80000, heads=8, dim=128, layers=24, copies=3, each=4
         types = ["c10::BFloat16"] * 2 if kind == "copy" else ["c10::BFloat16", "c10::Float8_e4m3fn"]
         more = {"op": "aten::copy_", "dims": [[rows, heads, dim], [rows, heads, dim], []], "types": [*types, "Scalar"],
                 "grid": (-(-rows * heads * dim // 512), 1, 1)}
-        return record(layers, [(name, us, more)] * copies + [(ATTENTION, rest / layers * 0.4), (GEMM, rest / layers * 0.6)],
-                      steps=steps, noise=0 if not healthy else 3, seed=seed)
+        share = rest // layers
+        layer = [(name, us, more)] * copies + [(ATTENTION, round(share * 0.4, 3)), (GEMM, round(share * 0.6, 3))]
+        return record(layers, layer, head=[(GEMM.replace("64x8", "256x8"), rest - share * layers)] if rest % layers else [], steps=steps, noise=0 if not healthy else 3, seed=seed)
     after = (slots, each) if healthy else (larger, each * larger / slots)
     write(one(slots, each, 1), one(*after, 2))
 
