@@ -79,10 +79,42 @@ def floor_document_problems(schema, document):
     return found or list(floor_problems(document["floor"], document["measured_step_ns"]))
 
 
+def comparison_problems(document):
+    """What the schema of `culprit compare` cannot say."""
+    known = document["quality"]["usable"]
+    for side in ("before", "after"):
+        mean, total = document[side]["steps"]["mean_ns"], sum(row[f"{side}_ns"] for row in document["budget"])
+        if known and total != mean:
+            yield f".budget: {side} adds up to {total} ns, the mean step is {mean} ns"
+        yield from (f".{side}{p}" for p in step_problems(document[side]["steps"]))
+    if known and sum(row["delta_ns"] for row in document["budget"]) != document["delta_ns_per_step"]:
+        yield ".budget: the differences do not add up to delta_ns_per_step"
+    facts = {fact["id"] for fact in document["facts"]}
+    for index, kernel in enumerate(document["kernels"]):
+        delta = sum(sign * (kernel[side]["ns_per_step"] if kernel[side] else 0) for side, sign in (("before", -1), ("after", 1)))
+        if kernel["delta_ns"] != delta or not (kernel["before"] or kernel["after"]):
+            yield f".kernels[{index}]: delta_ns {kernel['delta_ns']}, the sides differ by {delta}"
+    for index, suspect in enumerate(document["suspects"]):
+        if suspect["rank"] != index + 1 or abs(suspect["exposed_ns_per_step"]) > abs(suspect["ns_per_step"]):
+            yield f".suspects[{index}]: rank {suspect['rank']}, {suspect['exposed_ns_per_step']} of {suspect['ns_per_step']} ns exposed"
+    for index, finding in enumerate([*document["suspects"], *document["ruled_out"]]):
+        for missing in [f for f in finding["facts"] if f not in facts]:
+            yield f"finding {index}: cites {missing}, which is no fact"
+    if document["ranks"] and sum(rank["headline"] for rank in document["ranks"]) != 1:
+        yield ".ranks: not one headline"
+
+
+def comparison_document_problems(document):
+    own = json.loads((pathlib.Path(__file__).resolve().parent.parent / "docs/schema/compare.schema.json").read_text())
+    return schema_problems(own, document) or list(comparison_problems(document))
+
+
 def problems(schema, answer):
     """Every fault of one answer, as text; empty when it is right. `schema` is that of answers, whatever the document."""
     if answer.get("kind") == "floor":
         return floor_document_problems(schema, answer)
+    if answer.get("kind") == "compare":
+        return comparison_document_problems(answer)
     found = schema_problems(schema, answer)
     if found:  # what follows needs the shape
         return found

@@ -27,15 +27,6 @@ std::optional<report::Table> table_of(const Command& command) {
   return std::nullopt;
 }
 
-run::Options building(const Settings& settings, const evidence::Knowledge& known) {
-  run::Options options;
-  options.steps = settings.steps;
-  options.gpu = settings.gpu;
-  options.threads = settings.threads;
-  if (known.model && known.model->layers > 0) options.config_layers = known.model->layers;
-  return options;
-}
-
 // The document to a file or stdout, the text to stdout.
 Outcome deliver(const Settings& settings, Console& console, const report::Answer& answer) {
   const std::optional<report::Table> table = table_of(*settings.command);

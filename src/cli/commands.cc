@@ -62,6 +62,16 @@ constexpr Command kCommands[] = {
      "--attention-dp, --kv-dtype) say which step; with --pool-tokens the pool's size is told. With "
      "a TRACE: how far the run is from it, by component, as far as its kernels tell them apart.",
      "culprit floor --model zai-org/GLM-5 --gpu B200 --tp 8 --batch 32 --context 4000", kToFloor},
+    {kCompare, "compare", "BEFORE AFTER",
+     "which milliseconds moved between two recordings, and why",
+     "Steps of one kind and batch, kernels paired by role and place in the layer, so that a new "
+     "name "
+     "is no new kernel. Says first whether the difference is more than the steps' own noise. "
+     "Budgets "
+     "add up to the difference exactly. Two folders are compared rank by rank. --fail-above makes "
+     "it "
+     "a gate for CI, --markdown a comment for a pull request.",
+     "culprit compare before.json.gz after.json.gz --fail-above 3%", kToCompare},
     {kList, "list", "suspects|gpus|models|formats|notes", "what culprit knows",
      "suspects: what it looks for; gpus and models: the tables behind --gpu and --model; formats: "
      "what it reads, and what to do about the rest; notes: every code of a data-quality note.",
@@ -79,7 +89,6 @@ constexpr Command kCommands[] = {
      kToAll},
     {kLater, "comm", "", "", "", "", 0},
     {kLater, "memory", "", "", "", "", 0},
-    {kLater, "compare", "", "", "", "", 0},
     {kLater, "sql", "", "", "", "", 0},
     {kLater, "slice", "", "", "", "", 0},
     {kLater, "capture", "", "", "", "", 0},

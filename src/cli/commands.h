@@ -15,6 +15,7 @@ enum class CommandId : std::uint8_t {
   kWhatIf,
   kExplain,
   kFloor,
+  kCompare,
   kList,
   kForge,
   kLab,
@@ -24,9 +25,9 @@ enum class CommandId : std::uint8_t {
 
 // Which commands a flag applies to.
 inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8,
-                          kToExplain = 16, kToFloor = 32;
+                          kToExplain = 16, kToFloor = 32, kToCompare = 64;
 inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf | kToExplain;
-inline constexpr unsigned kToTraces = kToAnalysis | kToFloor;  // what may read a trace
+inline constexpr unsigned kToTraces = kToAnalysis | kToFloor | kToCompare;  // what may read a trace
 inline constexpr unsigned kToAll = kToTraces | kToList;
 
 struct Command {

@@ -59,6 +59,16 @@ bool add_scale(Settings& settings, std::string_view text) {
   return true;
 }
 
+// "3%" or "3": per cent.
+bool set_fail_above(Settings& settings, std::string_view text) {
+  constexpr double kMost = 1000;  // per cent
+  if (text.ends_with('%')) text.remove_suffix(1);
+  const auto percent = number<double>(text);
+  if (!percent || !std::isfinite(*percent) || *percent < 0 || *percent > kMost) return false;
+  settings.fail_above = *percent / 100;
+  return true;
+}
+
 bool set_threads(Settings& settings, std::string_view text) {
   constexpr int kMostThreads = 1024;
   const auto n = number<int>(text);
@@ -103,6 +113,23 @@ constexpr Flag kFlags[] = {
        s.json_file = v == "-" ? std::string_view() : v;
        return true;
      }},
+    {"markdown", "", kOptionalValue, "FILE", "compare: the answer as Markdown, for a pull request",
+     "Alone: to stdout in place of the text. With FILE: the text goes to stdout and the Markdown "
+     "to "
+     "FILE, whole or not at all.",
+     "a file name to write to", kToCompare,
+     [](Settings& s, std::string_view v) {
+       s.markdown = true;
+       s.markdown_file = v == "-" ? std::string_view() : v;
+       return true;
+     }},
+    {"fail-above", "", kValue, "P%", "compare: exit 1 where a step is slower by more than this",
+     "A share of the step before, in per cent. Only a difference beyond the steps' noise fails; "
+     "with "
+     "too few steps to judge noise, one that lies between all steps of both sides. A smaller gate "
+     "also "
+     "lowers what counts as a difference at all (half a per cent).",
+     "a percentage: --fail-above 3%", kToCompare, set_fail_above},
     {"model", "", kValue, "CONFIG|NAME", "the model: its config.json, a folder with one, or a name",
      "Kernels' element counts are held against every tensor of the model on one rank. "
      "`culprit list models` has the names. What the trace tells is used first.",
@@ -203,7 +230,7 @@ constexpr Flag kFlags[] = {
      "a trace, or none", kToAnalysis,
      [](Settings& s, std::string_view v) { return set_text(s.mapping, v); }},
     {"all", "", kNothing, "", "every row, every note, every suspect",
-     "Lifts the limit of one screen, and of 20 rows in tables.", "", kToAnalysis,
+     "Lifts the limit of one screen, and of 20 rows in tables.", "", kToAnalysis | kToCompare,
      [](Settings& s, std::string_view) { return s.all = true; }},
     {"strict", "", kNothing, "", "a damaged trace is no answer: exit 2",
      "A trace that is broken, or from which something is missing, is a warning; with this flag it "
@@ -233,7 +260,6 @@ constexpr Flag kFlags[] = {
     {"version", "", kNothing, "", "the version", "", "", kToAll,
      [](Settings& s, std::string_view) { return s.version = true; }},
     {"html", "", kOptionalValue, "FILE", "", "", "", kToAnalysis, nullptr},
-    {"markdown", "", kOptionalValue, "FILE", "", "", "", kToAnalysis, nullptr},
     {"redact", "", kNothing, "", "", "", "", kToAnalysis, nullptr},
 };
 

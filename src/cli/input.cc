@@ -84,6 +84,60 @@ Status check_input(const std::string& path) {
   return Ok{};
 }
 
+namespace {
+
+bool named_like_a_trace(const std::string& name) {
+  const bool read = name.find(".json") != std::string::npos || name.ends_with(".sqlite");
+  return read && !name.starts_with("config") && !name.starts_with("server") &&
+         !named_like_a_capture(name);
+}
+
+// "rank10" behind "rank9": numbers count as such.
+bool before_by_number(const std::string& a, const std::string& b) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (!digit(a[i]) || !digit(b[j])) {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+      continue;
+    }
+    const std::size_t from_i = i, from_j = j;
+    while (i < a.size() && digit(a[i])) ++i;
+    while (j < b.size() && digit(b[j])) ++j;
+    const std::string_view n = std::string_view(a).substr(from_i, i - from_i);
+    const std::string_view m = std::string_view(b).substr(from_j, j - from_j);
+    const auto left = n.substr(std::min(n.find_first_not_of('0'), n.size()));
+    const auto right = m.substr(std::min(m.find_first_not_of('0'), m.size()));
+    if (left.size() != right.size()) return left.size() < right.size();
+    if (left != right) return left < right;
+  }
+  return a.size() - i < b.size() - j;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> find_traces(const std::string& path) {
+  std::error_code failed;
+  if (path == "-" || path.empty() || !fs::is_directory(path, failed)) {
+    TRY([[maybe_unused]] const Ok there, check_input(path));
+    return std::vector<std::string>{path};
+  }
+  std::vector<std::string> traces;
+  for (const std::string& name : names_in(path))
+    if (named_like_a_trace(name)) traces.push_back(name);
+  if (traces.empty())
+    return Error{.code = Error::Code::kCannotRead,
+                 .what = "the folder holds no trace (.json, .json.gz, .sqlite)",
+                 .where = path,
+                 .hint = "give the folder that the profiler wrote to",
+                 .note_code = "cannot-read"};
+  std::sort(traces.begin(), traces.end(), before_by_number);
+  for (std::string& name : traces) name = (fs::path(path) / name).string();
+  return traces;
+}
+
 Result<std::string> find_input(const std::string& path) {
   std::error_code failed;
   if (path == "-" || path.empty() || !fs::is_directory(path, failed)) {

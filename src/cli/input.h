@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -12,5 +13,9 @@ namespace culprit::cli {
 Status check_input(const std::string& path);
 // The trace that `path` stands for: itself, or the only one in that folder besides captures.
 Result<std::string> find_input(const std::string& path);
+
+// All traces that `path` stands for: itself, or those in that folder besides captures, in the order of
+// the numbers in their names.
+Result<std::vector<std::string>> find_traces(const std::string& path);
 
 }  // namespace culprit::cli

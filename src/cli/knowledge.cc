@@ -37,4 +37,13 @@ Result<evidence::Knowledge> gather_knowledge(const Settings& settings) {
   return known;
 }
 
+run::Options building(const Settings& settings, const evidence::Knowledge& known) {
+  run::Options options;
+  options.steps = settings.steps;
+  options.gpu = settings.gpu;
+  options.threads = settings.threads;
+  if (known.model && known.model->layers > 0) options.config_layers = known.model->layers;
+  return options;
+}
+
 }  // namespace culprit::cli

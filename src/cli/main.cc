@@ -92,6 +92,9 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
     case CommandId::kFloor:
       std::signal(SIGINT, leave_at_once);
       return floor(settings, console);
+    case CommandId::kCompare:
+      std::signal(SIGINT, leave_at_once);
+      return compare(settings, console);
     case CommandId::kList:
       return list(settings, console);
     case CommandId::kForge:

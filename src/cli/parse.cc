@@ -113,11 +113,10 @@ class Parser {
     }
     if (flag.takes == Takes::kOptionalValue && !value && is_word) {
       // Whether this word is the value is known when all words are: see finish().
-      const bool is_command = !settings_.command && settings_.words.empty() &&
-                              maybe_value_.empty() && find_command(following) != nullptr;
+      const bool is_command = !settings_.command && settings_.words.empty() && pending_.empty() &&
+                              find_command(following) != nullptr;
       if (!is_command) {
-        maybe_value_ = following;
-        maybe_flag_ = &flag;
+        pending_.push_back({following, &flag, settings_.words.size()});
         ++next_;
       }
     }
@@ -128,18 +127,23 @@ class Parser {
     return Ok{};
   }
 
-  // `--json X`: X is the file if the trace is given as well, else it is the trace.
-  void settle_optional_value() {
-    if (maybe_flag_ == nullptr) return;
-    if (settings_.words.empty()) {
-      settings_.words.emplace_back(maybe_value_);
-    } else {
-      maybe_flag_->set(settings_, maybe_value_);
+  // `--json X`: X is the file if the traces are given as well, else it is a trace.
+  void settle_optional_values() {
+    const bool compares = settings_.command && settings_.command->id == CommandId::kCompare;
+    const std::size_t needed = compares ? 2 : 1;
+    std::size_t put = 0;
+    for (const Pending& pending : pending_) {
+      if (settings_.words.size() >= needed) {
+        pending.flag->set(settings_, pending.value);
+        continue;
+      }
+      const auto at = static_cast<std::ptrdiff_t>(pending.words_before + put++);
+      settings_.words.insert(settings_.words.begin() + at, std::string(pending.value));
     }
   }
 
   Result<Settings> finish() {
-    settle_optional_value();
+    settle_optional_values();
     const bool about = settings_.help != Help::kNone || settings_.version;
     if (settings_.command == nullptr) {
       settings_.command = about ? find_command("help") : &default_command();
@@ -170,6 +174,7 @@ class Parser {
   Status check_words() const {
     const CommandId id = settings_.command->id;
     const std::size_t count = settings_.words.size();
+    if (id == CommandId::kCompare) return check_pair();
     const bool reads_a_trace = id == CommandId::kDiagnose || id == CommandId::kTable ||
                                id == CommandId::kWhatIf || id == CommandId::kExplain ||
                                id == CommandId::kFloor;
@@ -188,13 +193,28 @@ class Parser {
     return Ok{};  // whether the others are captures is known when they are read
   }
 
+  Status check_pair() const {
+    const std::size_t count = settings_.words.size();
+    if (count == 2) return Ok{};
+    return usage(count == 0   ? std::string("no recordings given")
+                 : count == 1 ? std::string("one recording given; compare needs two")
+                              : fmt::format("{} recordings given; compare takes two", count),
+                 count > 2 ? "several ranks: put the traces of each side in a folder of its own"
+                           : "culprit compare BEFORE AFTER");
+  }
+
   std::span<const std::string_view> args_;
   std::size_t next_ = 0;
   bool only_words_ = false;
   Settings settings_;
   std::vector<const Flag*> used_;
-  std::string_view maybe_value_;
-  const Flag* maybe_flag_ = nullptr;
+  // Words behind flags that may or may not take a value.
+  struct Pending {
+    std::string_view value;
+    const Flag* flag = nullptr;
+    std::size_t words_before = 0;
+  };
+  std::vector<Pending> pending_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "cli/console.h"
 #include "cli/settings.h"
 #include "evidence/evidence.h"
+#include "run/run.h"
 
 namespace culprit::cli {
 
@@ -12,6 +13,8 @@ namespace culprit::cli {
 Outcome diagnose(const Settings& settings, Console& console);
 // floor: of a model and a GPU alone, or held against a trace, which diagnose reads.
 Outcome floor(const Settings& settings, Console& console);
+// compare: two recordings, or two folders of them
+Outcome compare(const Settings& settings, Console& console);
 // list {suspects,gpus,models,formats,notes}
 Outcome list(const Settings& settings, Console& console);
 
@@ -20,6 +23,8 @@ Status add_tables(const Settings& settings);
 // What flags and files add to a trace; a wrong name is an error before anything is read.
 Result<known::Deployment> gather_deployment(const Settings& settings);
 Result<evidence::Knowledge> gather_knowledge(const Settings& settings);
+// How runs are built for these settings and what they add to a trace.
+run::Options building(const Settings& settings, const evidence::Knowledge& known);
 // Text and document to where the flags want them.
 Outcome hand_over(const Settings& settings, Console& console, const std::string& document,
                   const std::string& text);

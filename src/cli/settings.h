@@ -28,6 +28,10 @@ struct Settings {
   bool json = false;
   std::string json_file;  // empty: the document goes to stdout in place of the text
 
+  bool markdown = false;
+  std::string markdown_file;         // empty: Markdown goes to stdout in place of the text
+  std::optional<double> fail_above;  // of compare: a share of the step
+
   std::string model, server_info, gpu;  // empty: not given
   std::string gpu_table, model_table;   // files, or "none"; empty: the configuration folder's
   std::string mapping;                  // a trace that lends to graph kernels, or "none"

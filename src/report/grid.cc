@@ -48,7 +48,9 @@ Cell sum_of(const Grid& grid, std::size_t column, std::size_t first, std::size_t
     if (const auto* x = std::get_if<double>(&cell)) real += *x;
   }
   const CellKind kind = grid.columns[column].kind;
-  if (kind == CellKind::kTime || kind == CellKind::kCount) return whole;
+  const bool is_whole =
+      kind == CellKind::kTime || kind == CellKind::kDelta || kind == CellKind::kCount;
+  if (is_whole) return whole;
   return real;
 }
 
@@ -115,8 +117,10 @@ std::string cell_text(const Cell& cell, const ColumnFormat& format, bool unicode
     return unicode ? safe : text::ascii(safe);
   }
   if (const auto* n = std::get_if<std::int64_t>(&cell)) {
-    if (format.kind != CellKind::kTime) return text::count(*n);
-    return fmt::format("{} {}", text::in_unit(*n, format.time.unit, format.time.decimals),
+    if (format.kind == CellKind::kCount) return text::count(*n);
+    const bool plus = format.kind == CellKind::kDelta && *n > 0;
+    return fmt::format("{}{} {}", plus ? "+" : "",
+                       text::in_unit(*n, format.time.unit, format.time.decimals),
                        text::unit_name(format.time.unit, unicode));
   }
   if (const auto* x = std::get_if<double>(&cell)) {

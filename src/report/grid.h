@@ -17,6 +17,7 @@ namespace culprit::report {
 enum class CellKind : std::uint8_t {
   kText,    // std::string
   kTime,    // std::int64_t, ns
+  kDelta,   // std::int64_t, ns, shown with its sign
   kCount,   // std::int64_t
   kShare,   // double, 0..1
   kNumber,  // double

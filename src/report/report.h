@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/text.h"
+#include "compare/compare.h"
 #include "evidence/floor.h"
 #include "evidence/ranks.h"
 #include "verdict/explain.h"
@@ -63,6 +64,18 @@ std::string render_table(const Answer& answer, Table table, const TextOptions& o
 // The whole document, pretty, newline at the end; also for input that is not usable. With `table`,
 // a member "table" holds that table's rows, all of them.
 std::string render_json(const Answer& answer, std::optional<Table> table = std::nullopt);
+
+// The answer of the command compare: verdict, budget, kernels, causes, what is ruled out. As text (one
+// screen), as JSON (docs/schema/compare.schema.json), and as Markdown for a pull request. `gate`: the
+// share above which the user's gate fails.
+std::string render_comparison(const compare::Comparisons& pairs, std::optional<double> gate,
+                              const TextOptions& options);
+std::string render_comparison_json(const compare::Comparisons& pairs, std::optional<double> gate);
+std::string render_comparison_markdown(const compare::Comparisons& pairs,
+                                       std::optional<double> gate);
+bool gate_fails(const compare::Comparisons& pairs, std::optional<double> gate);
+// One sentence: how much, significant or not, because of what.
+std::string comparison_headline(const compare::Comparison& comparison);
 
 // The note that stands for a failure in an answer: severity unusable, code Error::note_code or, in
 // its absence, "cannot-read" or "unsupported".

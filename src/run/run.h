@@ -72,8 +72,8 @@ struct Step {
   std::int64_t first = 0,
                last = 0;     // activities[first, last): those that begin inside [begin, end)
   bool used = false;         // counts in the means
-  std::string why_excluded;  // "partial", "outlier", "incomplete", "other-kind", "not-selected" (by
-                             // --steps); empty when used
+  std::string why_excluded;  // "partial", "outlier", "incomplete", "other-kind", "other-batch",
+                             // "not-selected" (by --steps); empty when used
   Nanos length() const { return end - begin; }
 };
 
@@ -172,6 +172,9 @@ struct Run {
 struct Options {
   // --steps A..B over the steps of the main kind, inclusive, counted from 0
   std::optional<std::pair<std::int64_t, std::int64_t>> steps = {};
+  // Only steps of this kind count, and of this batch; without them the kind is the main one.
+  std::optional<StepKind> kind = {};
+  std::optional<std::int64_t> batch = {};
   // the model's layer count; evidence from calls beats it
   std::optional<std::int64_t> config_layers = {};
   std::string gpu = {};    // --gpu NAME; beats the trace's device name

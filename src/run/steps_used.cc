@@ -199,13 +199,17 @@ Status choose_steps(const Options& options, Run& run, const Links& links, StepLa
   place_activities(run);
   find_missing(run, links, launches);
   infer_kinds(run, links);
-  run.kind = main_kind(run);
+  run.kind = options.kind.value_or(main_kind(run));
   for (Step& step : run.steps)
     if (step.kind != run.kind) step.why_excluded = "other-kind";
   if (options.steps) {
     TRY([[maybe_unused]] const Ok selected, select(options, run));
   } else {
     exclude(launches, run);
+  }
+  for (Step& step : run.steps) {
+    const bool other = options.batch && step.batch != options.batch;
+    if (step.why_excluded.empty() && other) step.why_excluded = "other-batch";
   }
   for (Step& step : run.steps) step.used = step.why_excluded.empty();
   note_steps(run);

@@ -47,7 +47,6 @@ TEST(Flags, EveryOneOfThisVersionIsInTheHelp) {
     EXPECT_TRUE(holds(long_help, name)) << name;
   }
   for (const std::string& name : command_names()) EXPECT_TRUE(holds(short_help, name)) << name;
-  EXPECT_FALSE(holds(long_help, "compare"));
   EXPECT_FALSE(holds(long_help, "--html"));
 }
 
@@ -167,13 +166,48 @@ TEST(Parse, RightValuesAreTaken) {
 }
 
 TEST(Parse, WhatComesLaterIsRefusedByName) {
-  for (const char* command :
-       {"comm", "memory", "compare", "sql", "slice", "capture", "fleet", "mcp"}) {
+  for (const char* command : {"comm", "memory", "sql", "slice", "capture", "fleet", "mcp"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
-  for (const char* flag : {"--html", "--markdown", "--redact"}) {
+  for (const char* flag : {"--html", "--redact"}) {
     EXPECT_TRUE(holds(fault_of({"t.json", flag}), "not in this version")) << flag;
   }
+}
+
+TEST(Parse, CompareTakesTwoRecordings) {
+  const auto both = parse_words({"compare", "a.json", "b.json", "--fail-above", "3%"});
+  ASSERT_TRUE(both.ok());
+  EXPECT_EQ(both->words, (std::vector<std::string>{"a.json", "b.json"}));
+  EXPECT_DOUBLE_EQ(both->fail_above.value_or(0), 0.03);
+  EXPECT_DOUBLE_EQ(parse_words({"compare", "a", "b", "--fail-above=0.5"})->fail_above.value_or(0),
+                   0.005);
+  EXPECT_TRUE(holds(fault_of({"compare", "a.json"}), "needs two"));
+  EXPECT_TRUE(holds(fault_of({"compare", "a", "b", "c"}), "takes two"));
+  EXPECT_TRUE(holds(fault_of({"compare", "a", "b", "--fail-above", "much"}), "not right"));
+  EXPECT_TRUE(holds(fault_of({"compare", "a", "b", "--fail-above", "-3%"}), "needs a value"));
+  EXPECT_TRUE(holds(fault_of({"t.json", "--fail-above", "3%"}), "does not apply"));
+  EXPECT_TRUE(holds(fault_of({"t.json", "--markdown"}), "does not apply"));
+}
+
+// `--json X --markdown Y`: X and Y are files once both recordings are there, else they are these.
+TEST(Parse, OptionalValuesOfCompareGiveWayToItsRecordings) {
+  const auto words = [](const std::vector<std::string_view>& args) {
+    const auto settings = parse_words(args);
+    return settings.ok() ? settings->words : std::vector<std::string>{};
+  };
+  const std::vector<std::string> both{"a", "b"};
+  EXPECT_EQ(words({"compare", "--json", "a", "b"}), both);
+  EXPECT_EQ(words({"compare", "a", "--json", "b"}), both);
+  EXPECT_EQ(words({"compare", "--json", "a", "--markdown", "b"}), both);
+  const auto files = parse_words({"compare", "--json", "x", "a", "b", "--markdown", "y"});
+  ASSERT_TRUE(files.ok());
+  EXPECT_EQ(files->words, both);
+  EXPECT_EQ(files->json_file, "x");
+  EXPECT_EQ(files->markdown_file, "y");
+  const auto one = parse_words({"compare", "--json", "a", "b", "--markdown", "y"});
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->words, both);
+  EXPECT_EQ(one->markdown_file, "y");
 }
 
 TEST(Parse, FloorNeedsNoTraceAndMayHaveOne) {
