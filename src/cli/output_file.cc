@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "report/report.h"
+
 namespace culprit::cli {
 namespace {
 
@@ -90,7 +92,9 @@ Status may_write_answer(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   file.read(head.data(), head.size());
   const std::string_view text(head.data(), static_cast<std::size_t>(file.gcount()));
-  if (text.empty() || text.starts_with("{\n  \"schema_version\":")) return Ok{};
+  const bool ours =
+      text.starts_with("{\n  \"schema_version\":") || text.starts_with(report::kHtmlBegin);
+  if (text.empty() || ours) return Ok{};
   return Error{.code = Error::Code::kUsage,
                .what = "exists and is no answer of culprit; it is not overwritten",
                .where = path,

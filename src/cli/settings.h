@@ -27,6 +27,7 @@ struct Settings {
 
   bool json = false;
   std::string json_file;  // empty: the document goes to stdout in place of the text
+  std::string html_file;  // empty: no page
 
   std::string model, server_info, gpu;  // empty: not given
   std::string gpu_table, model_table;   // files, or "none"; empty: the configuration folder's

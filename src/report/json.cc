@@ -327,11 +327,11 @@ void write_kernel(JsonWriter& w, const run::Run& run, const evidence::KernelFigu
   w.end();
 }
 
-void write_kernels(JsonWriter& w, const Answer& answer) {
+void write_kernels(JsonWriter& w, const Answer& answer, std::size_t most) {
   w.begin_array("kernels", kBlock);
-  if (answer.usable()) {
-    for (const auto& kernel : answer.evidence->kernels) write_kernel(w, *answer.run, kernel);
-  }
+  const std::size_t count = answer.usable() ? answer.evidence->kernels.size() : 0;
+  for (std::size_t k = 0; k < std::min(count, most); ++k)
+    write_kernel(w, *answer.run, answer.evidence->kernels[k]);
   w.end();
 }
 
@@ -528,7 +528,8 @@ void write_facts(JsonWriter& w, const Answer& answer) {
 
 }  // namespace
 
-std::string render_json(const Answer& answer, std::optional<Table> table) {
+std::string render_json(const Answer& answer, std::optional<Table> table,
+                        std::size_t most_kernels) {
   JsonWriter w;
   w.begin_object({}, kBlock);
   w.integer("schema_version", kSchemaVersion);
@@ -543,7 +544,7 @@ std::string render_json(const Answer& answer, std::optional<Table> table) {
   write_steps(w, answer);
   write_layers(w, answer);
   write_budget(w, answer.usable() ? answer.evidence->budget : std::vector<evidence::BudgetRow>());
-  write_kernels(w, answer);
+  write_kernels(w, answer, most_kernels);
   write_verdict(w, answer);
   write_floor(w, answer.usable() ? answer.floor : nullptr);
   write_retiming(w, answer);

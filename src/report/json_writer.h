@@ -1,6 +1,7 @@
 // JsonWriter: JSON text, member by member, in the order of the calls. Strings become valid UTF-8
 // whatever their bytes; a number that is not finite becomes null; equal calls give equal bytes.
-// Blocks put each member on a line of its own, lines keep a whole value on one. O(output).
+// Blocks put each member on a line of its own, lines keep a whole value on one, tight ones without a
+// blank. O(output).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace culprit::report {
 
-enum class JsonLayout : std::uint8_t { kBlock, kLine };
+enum class JsonLayout : std::uint8_t { kBlock, kLine, kTight };
 
 class JsonWriter {
  public:

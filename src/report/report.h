@@ -1,7 +1,9 @@
-// Report: an Answer rendered as text or JSON. Pure functions: no I/O, no clock, no environment. The
+// Report: an Answer rendered as text, JSON or a page. Pure functions: no I/O, no clock, no environment. The
 // words for people live here; figures come from Evidence and Verdict only.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,8 +63,18 @@ std::string_view table_name(Table table);  // "steps"
 std::string render_table(const Answer& answer, Table table, const TextOptions& options);
 
 // The whole document, pretty, newline at the end; also for input that is not usable. With `table`,
-// a member "table" holds that table's rows, all of them.
-std::string render_json(const Answer& answer, std::optional<Table> table = std::nullopt);
+// a member "table" holds that table's rows, all of them. Of `kernels` it holds the longest
+// `most_kernels`.
+std::string render_json(const Answer& answer, std::optional<Table> table = std::nullopt,
+                        std::size_t most_kernels = std::numeric_limits<std::size_t>::max());
+
+// One file with everything in it: the --json document, the drawing of a step (drawing.h) and the
+// page that shows them. Opens from disk, asks no network. At most 3 MB, whatever the trace.
+bool can_render_html();  // false: built without node, so there is no page
+std::string render_html(const Answer& answer);
+// What every such file begins with.
+inline constexpr std::string_view kHtmlBegin =
+    "<!doctype html><html lang=\"en\" data-culprit=\"1\">";
 
 // The note that stands for a failure in an answer: severity unusable, code Error::note_code or, in
 // its absence, "cannot-read" or "unsupported".

@@ -48,7 +48,7 @@ TEST(Flags, EveryOneOfThisVersionIsInTheHelp) {
   }
   for (const std::string& name : command_names()) EXPECT_TRUE(holds(short_help, name)) << name;
   EXPECT_FALSE(holds(long_help, "compare"));
-  EXPECT_FALSE(holds(long_help, "--html"));
+  EXPECT_FALSE(holds(long_help, "--markdown"));
 }
 
 TEST(Parse, ATraceAloneIsDiagnosed) {
@@ -171,7 +171,7 @@ TEST(Parse, WhatComesLaterIsRefusedByName) {
        {"comm", "memory", "compare", "sql", "slice", "capture", "fleet", "mcp"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
-  for (const char* flag : {"--html", "--markdown", "--redact"}) {
+  for (const char* flag : {"--markdown", "--redact"}) {
     EXPECT_TRUE(holds(fault_of({"t.json", flag}), "not in this version")) << flag;
   }
 }
