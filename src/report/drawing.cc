@@ -174,8 +174,10 @@ class Drawer {
     });
     std::size_t wanted = 0;
     for (const Longest& longest : host) wanted += longest.counted();
-    std::size_t room = kMostEvents - choose_activities(kMostEvents - std::min(wanted, kMostEvents / 2));
-    for (const HostKind kind : {HostKind::kCall, HostKind::kOp, HostKind::kMark, HostKind::kFrame}) {
+    std::size_t room =
+        kMostEvents - choose_activities(kMostEvents - std::min(wanted, kMostEvents / 2));
+    for (const HostKind kind :
+         {HostKind::kCall, HostKind::kOp, HostKind::kMark, HostKind::kFrame}) {
       Longest& longest = host[static_cast<std::size_t>(kind)];
       longest.keep(room);
       room -= std::min(room, longest.counted());
@@ -192,9 +194,9 @@ class Drawer {
   // Those that begin in the window; the number of them.
   std::size_t choose_activities(std::size_t most) {
     const auto& all = run_.activities;
-    const auto first = std::lower_bound(
-        all.begin(), all.end(), d_.from,
-        [](const run::Activity& a, Nanos t) { return a.begin < t; });
+    const auto first =
+        std::lower_bound(all.begin(), all.end(), d_.from,
+                         [](const run::Activity& a, Nanos t) { return a.begin < t; });
     Longest longest(d_.from, d_.to);
     for (auto a = first; a != all.end() && a->begin < d_.to; ++a)
       longest.count(a->begin, a->end - a->begin);
@@ -291,16 +293,22 @@ class Drawer {
       lane.begin.push_back(a.begin - zero_);
       lane.length.push_back(a.end - a.begin);
       const std::int64_t kernel = kernel_of_[a.group.index];
-      lane.kernel.push_back(kernel >= 0 ? kernel : -1 - std::int64_t{name(run_.groups[a.group.index].name)});
+      lane.kernel.push_back(kernel >= 0 ? kernel
+                                        : -1 - std::int64_t{name(run_.groups[a.group.index].name)});
       const auto call = a.call.valid() ? number_of_call_.find(a.call.index) : number_of_call_.end();
       lane.launch.push_back(call == number_of_call_.end() ? -1 : call->second);
     }
   }
 
   void add_gaps() {
+    Longest longest(step().begin, step().end);
     for (const evidence::Gap& gap : answer_.evidence->gaps)
-      if (gap.step == d_.step)
+      if (gap.step == d_.step) longest.count(gap.begin, gap.end - gap.begin);
+    longest.keep(kMostGaps);
+    for (const evidence::Gap& gap : answer_.evidence->gaps)
+      if (gap.step == d_.step && longest.takes(gap.begin, gap.end - gap.begin))
         d_.gaps.push_back({gap.begin - zero_, gap.end - gap.begin, gap.owner});
+    d_.gaps_left_out = longest.left_out();
   }
 
   const Answer& answer_;
@@ -310,7 +318,7 @@ class Drawer {
   std::vector<std::int64_t> kernel_of_;     // by group: index into Evidence::kernels; -1: none
   std::vector<std::vector<HostRow>> rows_;  // by thread
   std::vector<std::size_t> activities_;
-  std::int64_t numbers_ = 0;                // of host events so far
+  std::int64_t numbers_ = 0;  // of host events so far
   std::unordered_map<std::uint32_t, std::int64_t> number_of_call_;
   std::unordered_map<std::uint32_t, std::uint32_t> name_of_;
 };

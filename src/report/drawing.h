@@ -15,7 +15,8 @@
 
 namespace culprit::report {
 
-inline constexpr std::size_t kMostEvents = 60'000, kMostLanes = 64, kMostSteps = 5'000;
+inline constexpr std::size_t kMostEvents = 60'000, kMostGaps = 10'000, kMostLanes = 64,
+                             kMostSteps = 5'000;
 
 enum class HostKind : std::uint8_t { kFrame, kMark, kOp, kCall };
 inline constexpr std::size_t kHostKinds = 4;
@@ -53,7 +54,7 @@ struct Drawing {
   std::vector<DrawnGap> gaps;       // idle time of the device in the step, with its owner
   run::LayerSpans layers;           // as in run.h, times from the step's begin
   std::vector<store::StringId> names;
-  std::size_t activities_left_out = 0;
+  std::size_t activities_left_out = 0, gaps_left_out = 0;
   std::array<std::size_t, kHostKinds> host_left_out{};
 };
 

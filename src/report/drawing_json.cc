@@ -33,18 +33,8 @@ void differences(JsonWriter& w, std::string_view key, const std::vector<Nanos>& 
 }
 
 void write_names(JsonWriter& w, const Drawing& drawing) {
-  const std::size_t share =
-      std::clamp(kNameBytes / std::max<std::size_t>(1, drawing.names.size()), kShortestName, kLongestName);
   w.begin_array("names", kTight);
-  for (const store::StringId id : drawing.names) {
-    const std::string_view name = text_of(*drawing.run, id);
-    if (name.size() <= share) {
-      w.text({}, name);
-    } else {  // both ends tell more than one: a path's file, a template's function
-      const std::string_view head = name.substr(0, share / 2);
-      w.text({}, std::string(head) + " … " + std::string(name.substr(name.size() - share / 2)));
-    }
-  }
+  for (const store::StringId id : drawing.names) w.text({}, text_of(*drawing.run, id));
   w.end();
 }
 
@@ -155,6 +145,7 @@ void write_left_out(JsonWriter& w, const Answer& answer, const Drawing& drawing,
   w.begin_object("left_out", kTight);
   w.integer("kernels", count(all - std::min(all, kernels)));
   w.integer("activities", count(drawing.activities_left_out));
+  w.integer("gaps", count(drawing.gaps_left_out));
   for (std::size_t k = 0; k < kHostKinds; ++k)
     w.integer(std::string(kHostKindNames[k]) + "s", count(drawing.host_left_out[k]));
   w.end();
@@ -164,19 +155,15 @@ void write_left_out(JsonWriter& w, const Answer& answer, const Drawing& drawing,
 
 std::string render_drawing(const Answer& answer, const Drawing& drawing, std::size_t kernels) {
   if (!answer.usable()) return "null\n";
-  JsonWriter w;
+  JsonWriter w(std::clamp(kNameBytes / std::max<std::size_t>(1, drawing.names.size()),
+                          kShortestName, kLongestName));
   w.begin_object({}, kTight);
   w.integer("drawing_version", kDrawingVersion);
   write_steps(w, answer, drawing);
   w.begin_array("host_kinds", kTight);
   for (const std::string_view kind : kHostKindNames) w.text({}, kind);
   w.end();
-  if (drawing.run) {
-    write_names(w, drawing);
-  } else {
-    w.begin_array("names", kTight);
-    w.end();
-  }
+  write_names(w, drawing);
   write_streams(w, drawing);
   write_threads(w, drawing);
   write_gaps(w, drawing);

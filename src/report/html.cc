@@ -1,5 +1,7 @@
 // The page: what web/ was bundled to, with two JSON documents between its head and its tail. The page
 // makes elements from them as text; here they only must not end their <script>.
+#include <algorithm>
+
 #include "report/drawing.h"
 #include "report/report.h"
 
@@ -10,7 +12,7 @@ extern const std::string_view kPageHead, kPageTail;
 
 namespace {
 
-constexpr std::size_t kMostAnswerBytes = 1'000'000;
+constexpr std::size_t kMostAnswerBytes = 1'000'000, kFewerKernels = 300;
 
 // JSON has these characters in strings only, where an escape means the same: no tag, comment or
 // entity can begin in the text, and no line of a script ends in it.
@@ -45,12 +47,17 @@ void append_data(std::string_view id, std::string_view json, std::string& out) {
 bool can_render_html() { return !kPageHead.empty(); }
 
 std::string render_html(const Answer& answer) {
-  std::size_t kernels = answer.usable() ? answer.evidence->kernels.size() : 0;
-  std::string document = render_json(answer, std::nullopt, kernels);
-  while (document.size() > kMostAnswerBytes && kernels > 0) {
-    kernels /= 2;
-    document = render_json(answer, std::nullopt, kernels);
+  JsonLimits limits;
+  limits.kernels = answer.usable() ? answer.evidence->kernels.size() : 0;
+  std::string document = render_json(answer, std::nullopt, limits);
+  if (document.size() > kMostAnswerBytes) {
+    limits = {.kernels = std::min(limits.kernels, kFewerKernels),
+              .kernels_of_suspect = 100,
+              .facts = 1'500,
+              .text = 300};
+    document = render_json(answer, std::nullopt, limits);
   }
+  const std::size_t kernels = limits.kernels;
   const std::string drawing = render_drawing(answer, draw(answer, kernels), kernels);
   std::string page;
   page.reserve(kPageHead.size() + kPageTail.size() + document.size() + drawing.size() + 65'536);

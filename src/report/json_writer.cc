@@ -71,7 +71,10 @@ void JsonWriter::number(std::string_view key, std::optional<double> value, int d
 
 void JsonWriter::text(std::string_view key, std::string_view value) {
   lead(key);
-  quote(value);
+  if (value.size() <= longest_text_) return quote(value);
+  // Both ends tell more than one: a path's file, a template's function.
+  const std::size_t half = longest_text_ / 2;
+  quote(fmt::format("{} … {}", value.substr(0, half), value.substr(value.size() - half)));
 }
 
 void JsonWriter::text_or_null(std::string_view key, std::string_view value) {

@@ -4,7 +4,9 @@
 // blank. O(output).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +19,9 @@ enum class JsonLayout : std::uint8_t { kBlock, kLine, kTight };
 
 class JsonWriter {
  public:
+  // Of texts longer than this many bytes the middle gives way.
+  explicit JsonWriter(std::size_t longest_text = std::numeric_limits<std::size_t>::max())
+      : longest_text_(longest_text) {}
   // `key` is empty for the document itself and for the elements of an array.
   void begin_object(std::string_view key, JsonLayout layout) { begin(key, '{', layout); }
   void begin_array(std::string_view key, JsonLayout layout) { begin(key, '[', layout); }
@@ -44,6 +49,7 @@ class JsonWriter {
   void quote(std::string_view value);
   void break_line();
 
+  std::size_t longest_text_;
   std::string out_;
   std::vector<Level> levels_;
 };

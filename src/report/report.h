@@ -62,14 +62,20 @@ enum class Table : std::uint8_t { kSteps, kBudget, kKernels, kLayers, kOps, kSou
 std::string_view table_name(Table table);  // "steps"
 std::string render_table(const Answer& answer, Table table, const TextOptions& options);
 
+// How much of an answer a document holds; as it stands, all. Of kernels and facts the first, of a text
+// longer than `text` bytes both ends.
+struct JsonLimits {
+  static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  std::size_t kernels = kAll, kernels_of_suspect = kAll, facts = kAll, text = kAll;
+};
 // The whole document, pretty, newline at the end; also for input that is not usable. With `table`,
-// a member "table" holds that table's rows, all of them. Of `kernels` it holds the longest
-// `most_kernels`.
+// a member "table" holds that table's rows, all of them.
 std::string render_json(const Answer& answer, std::optional<Table> table = std::nullopt,
-                        std::size_t most_kernels = std::numeric_limits<std::size_t>::max());
+                        const JsonLimits& limits = {});
 
 // One file with everything in it: the --json document, the drawing of a step (drawing.h) and the
-// page that shows them. Opens from disk, asks no network. At most 3 MB, whatever the trace.
+// page that shows them. Opens from disk, asks no network. At most 3 MB: of answers above 1 MB kernels,
+// facts and the middle of long names are left out, of the step what is shortest.
 bool can_render_html();  // false: built without node, so there is no page
 std::string render_html(const Answer& answer);
 // What every such file begins with.

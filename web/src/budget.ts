@@ -48,6 +48,6 @@ export function budgetSection(answer: Answer): Child {
   return section("budget", "Where a step goes",
     el("p", {class: "lead"}, "Every nanosecond of the mean step has one owner; the rows add up to it."),
     stackedBar(answer.budget, mean, `owners of the step: ${largest}`),
-    table("owners of the step",
-      [{title: "owner"}, {title: "per step", number: true}, {title: "share", number: true}, {title: "calls", number: true}], rows, classes));
+    el("div", {class: "narrow"}, table("owners of the step",
+      [{title: "owner"}, {title: "per step", number: true}, {title: "share", number: true}, {title: "calls", number: true}], rows, classes)));
 }

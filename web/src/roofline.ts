@@ -10,7 +10,8 @@ import {share} from "./words";
 
 interface Dot { index: number; kernel: Kernel; x: number; y: number; accused: boolean }
 
-const POWERS = Array.from({length: 19}, (_, i) => 10 ** i);
+// Powers of ten inside a scale.
+const powers: uPlot.Axis.Splits = (_plot, _axis, min, max) => Array.from({length: 25}, (_, i) => 10 ** (i - 6)).filter((p) => p >= min && p <= max);
 const radius = (dot: Dot): number => 3 + 17 * Math.sqrt(Math.min(1, dot.kernel.share));
 const rate = (gbps: number): string => (gbps >= 1000 ? `${number(gbps / 1000)} TB/s` : `${number(gbps)} GB/s`);
 
@@ -23,6 +24,7 @@ function drawRoof(plot: uPlot, peak: number | null, colors: Ink): void {
   ctx.clip();
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
   ctx.fillStyle = ctx.strokeStyle = colors.text;
+  ctx.textAlign = "left";
   ctx.lineWidth = ratio;
   ctx.setLineDash([2 * ratio, 4 * ratio]);
   for (const ns of [1e3, 1e4, 1e5, 1e6, 1e7]) {  // bytes = GB/s x ns
@@ -86,8 +88,8 @@ export function rooflineSection(answer: Answer, drawing: Drawing): Child {
   const label = `bandwidth reached by ${dots.length} kernels over the bytes of a call` + (peak ? `; memory roof ${rate(peak)}` : "");
   const plot = chart(label, 340, (colors, say) => ({
     scales: {x: {time: false, distr: 3, range: [least / 3, most * 3]}, y: {distr: 3, range: [low, high]}},
-    axes: [axis(colors, "bytes a call", {size: 36, splits: () => POWERS, values: (_, ticks) => ticks.map((t) => bytes(t))}),
-      axis(colors, "", {size: 68, splits: () => POWERS, values: (_, ticks) => ticks.map(rate)})],
+    axes: [axis(colors, "bytes a call", {size: 36, splits: powers, values: (_, ticks) => ticks.map((t) => bytes(t))}),
+      axis(colors, "", {size: 68, splits: powers, values: (_, ticks) => ticks.map(rate)})],
     series: [{}, {paths: () => null, points: {show: false}}],
     cursor: {points: {show: false}, drag: {x: true, y: true}},
     hooks: {

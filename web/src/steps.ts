@@ -19,7 +19,7 @@ export function stepsSection(answer: Answer, drawing: Drawing): Child {
   const longest = Math.max(...ns);
   const strip = chart(`times of ${ns.length} steps, the longest ${duration(longest)}`, 180, (colors, say) => ({
     scales: {x: {time: false, range: [-0.6, ns.length - 0.4]}, y: {range: [0, longest * 1.08]}},
-    axes: [axis(colors, "step", {size: 36}), axis(colors, "", {size: 68, values: (_, ticks) => ticks.map((t) => duration(t))})],
+    axes: [axis(colors, "step", {size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]}), axis(colors, "", {size: 68, values: (_, ticks) => ticks.map((t) => duration(t))})],
     series: [{}, bars(colors.plain), bars(colors.dim), bars(colors.accused)],
     cursor: {y: false, points: {show: false}},
     hooks: {setCursor: [(plot) => {

@@ -9,7 +9,11 @@ export const NONE = -1;
 
 // Events of one row do not overlap: both columns ascend.
 export interface Row { begin: Float64Array; end: Float64Array; id: Int32Array }
-export interface Lane { title: string; of: "gaps" | "stream" | "thread"; rows: Row[]; count: number; open: boolean; launches: number }
+// outer: how many rows, from the first on, hold one function around all that is drawn, and are not shown.
+export interface Lane {
+  title: string; of: "gaps" | "stream" | "thread"; rows: Row[]; count: number; open: boolean; launches: number; outer: number;
+}
+export const shownRows = (lane: Lane): Row[] => lane.rows.slice(lane.outer, lane.open ? undefined : lane.outer + 1);
 
 export class Model {
   readonly lanes: Lane[] = [];
@@ -76,7 +80,11 @@ export class Model {
       (rows[open.length] ??= []).push(id);
       open.push(id);
     }
-    return {title: columns.name, of: "thread", rows: this.rowsOf(rows), count: begins.length, open: index === 0 && columns.launches > 0, launches: columns.launches};
+    const {from_ns, to_ns} = this.drawing.step!;
+    const around = (row: number[]): boolean => row.length === 1 && this.begin[row[0]!]! <= from_ns && this.end(row[0]!) >= to_ns;
+    const inner = rows.findIndex((row) => !around(row));
+    return {title: columns.name, of: "thread", rows: this.rowsOf(rows), count: begins.length, open: index === 0 && columns.launches > 0,
+      launches: columns.launches, outer: Math.max(0, inner)};
   }
 
   // Activities that overlap stand in rows of their own.
@@ -92,14 +100,14 @@ export class Model {
       if (r < 0) r = rows.push([]) - 1;
       rows[r]!.push(id);
     }
-    return {title: columns.name, of: "stream", rows: this.rowsOf(rows), count: begins.length, open: true, launches: 0};
+    return {title: columns.name, of: "stream", rows: this.rowsOf(rows), count: begins.length, open: true, launches: 0, outer: 0};
   }
 
   private addGaps(): Lane {
     const {begin_ns, ns} = this.drawing.gaps;
     const begins = fromDifferences(begin_ns);
     const ids = Array.from(begins, (begin, i) => this.put(begin, ns[i]!, Kind.Gap, i));
-    return {title: "idle, and why", of: "gaps", rows: this.rowsOf([ids]), count: ids.length, open: true, launches: 0};
+    return {title: "idle, and why", of: "gaps", rows: this.rowsOf([ids]), count: ids.length, open: true, launches: 0, outer: 0};
   }
 
   private accuse(): void {

@@ -4,8 +4,8 @@ import {el, replace, section, type Child} from "../dom";
 import {count, duration} from "../format";
 import {onTheme} from "../palette";
 import {details} from "./details";
-import {firstAfter, Model, NONE} from "./model";
-import {ROW, RULER, View} from "./view";
+import {firstAfter, Model, NONE, shownRows} from "./model";
+import {RULER, View} from "./view";
 
 const TALLEST = 620, WHEEL_ZOOM = 1.0015, KEY_ZOOM = 1.4, KEY_PAN = 0.15;
 
@@ -191,8 +191,9 @@ export class Timeline {
 
   // Selects, and moves the view so that it is seen: at least 8 pixels wide, not behind an edge.
   reveal(id: number): void {
-    const lane = this.model.lane[id]!;
-    if (!this.model.lanes[lane]!.open && this.model.row[id]! > 0) this.toggle(lane, true);
+    const l = this.model.lane[id]!, lane = this.model.lanes[l]!;
+    lane.outer = Math.min(lane.outer, this.model.row[id]!);
+    this.toggle(l, lane.open || this.model.row[id]! > lane.outer);
     const begin = this.model.begin[id]!, length = Math.max(1, this.model.length[id]!);
     const wanted = Math.min(this.view.to - this.view.from, length * this.canvas.clientWidth / 8);
     const inside = begin >= this.view.from && begin + length <= this.view.to;
@@ -201,7 +202,7 @@ export class Timeline {
       this.view.show(middle - wanted / 2, middle + wanted / 2);
     }
     const y = this.view.yOf(id);
-    if (y < RULER || y + ROW > this.canvas.clientHeight) this.place.scrollTop += y - this.canvas.clientHeight / 2;
+    if (y < RULER || y + this.view.rowHeight(lane) > this.canvas.clientHeight) this.place.scrollTop += y - this.canvas.clientHeight / 2;
     this.select(id);
   }
 
@@ -241,9 +242,9 @@ export class Timeline {
       if (stream) this.reveal(stream.rows[0]!.id[Math.min(firstAfter(stream.rows[0]!.begin, this.view.from), stream.rows[0]!.id.length - 1)]!);
       return;
     }
-    const rows = lanes.flatMap((lane) => (lane.open ? lane.rows : lane.rows.slice(0, 1)));
-    const own = lanes[this.model.lane[from]!]!;
-    let r = rows.indexOf(own.rows[own.open ? this.model.row[from]! : 0]!);
+    const rows = lanes.flatMap(shownRows);
+    let r = rows.indexOf(lanes[this.model.lane[from]!]!.rows[this.model.row[from]!]!);
+    if (r < 0) r = 0;
     if (down !== 0) {
       do r += down; while (rows[r] && rows[r]!.id.length === 0);
       const row = rows[r];

@@ -3,9 +3,10 @@
 import {visible} from "../dom";
 import {duration} from "../format";
 import {accusedColor, hostColor, ownerColor, theme} from "../palette";
-import {firstAfter, Kind, NONE, type Lane, type Model, type Row} from "./model";
+import {firstAfter, Kind, NONE, shownRows, type Lane, type Model, type Row} from "./model";
 
-export const RULER = 24, TITLE = 18, ROW = 16;
+export const RULER = 24;
+const TITLE = 18;
 const GAP = 6, CHARACTER = 6.1, LABELLED = 34;
 
 interface Colors { ground: string; text: string; dim: string; line: string; band: string }
@@ -19,6 +20,13 @@ function inkOn(ground: string): string {
   const n = parseInt(ground.slice(1), 16);
   const linear = [n >> 16, (n >> 8) & 255, n & 255].map((c) => (c / 255) ** 2.2);
   return 0.2126 * linear[0]! + 0.7152 * linear[1]! + 0.0722 * linear[2]! > 0.22 ? "#10141a" : "#ffffff";
+}
+
+// As many characters as there is room for; of a path the leading folders give way.
+function fitted(text: string, room: number): string {
+  if (text.length <= room) return text;
+  const slash = text.search(/[^/]*$/);
+  return (slash > 0 && text.startsWith("/") ? text.slice(slash) : text).slice(0, room);
 }
 
 export class View {
@@ -51,9 +59,8 @@ export class View {
     this.canvas.style.height = `${height}px`;
   }
 
-  laneHeight(lane: Lane): number {
-    return TITLE + ROW * (lane.open ? lane.rows.length : Math.min(1, lane.rows.length)) + GAP;
-  }
+  rowHeight(lane: Lane): number { return lane.of === "thread" ? 16 : 24; }
+  laneHeight(lane: Lane): number { return TITLE + this.rowHeight(lane) * shownRows(lane).length + GAP; }
   contentHeight(): number {
     return this.model.lanes.reduce((sum, lane) => sum + this.laneHeight(lane), RULER);
   }
@@ -83,9 +90,8 @@ export class View {
       const height = this.laneHeight(lane);
       if (y < top + height) {
         if (y < top + TITLE) return {lane: l, title: true, id: NONE};
-        const row = lane.rows[Math.floor((y - top - TITLE) / ROW)];
-        const shown = lane.open || row === lane.rows[0];
-        return {lane: l, title: false, id: row && shown ? this.inRow(row, x) : NONE};
+        const row = shownRows(lane)[Math.floor((y - top - TITLE) / this.rowHeight(lane))];
+        return {lane: l, title: false, id: row ? this.inRow(row, x) : NONE};
       }
       top += height;
     }
@@ -143,10 +149,10 @@ export class View {
     const c = this.context;
     c.fillStyle = colors.line;
     c.fillRect(0, top, this.width, 1);
-    const rows = lane.open ? lane.rows : lane.rows.slice(0, 1);
-    rows.forEach((row, r) => {
-      const y = top + TITLE + r * ROW;
-      if (y + ROW > RULER && y < this.height) this.drawRow(row, y, colors);
+    const high = this.rowHeight(lane);
+    shownRows(lane).forEach((row, r) => {
+      const y = top + TITLE + r * high;
+      if (y + high > RULER && y < this.height) this.drawRow(row, y, high, colors);
     });
     c.fillStyle = colors.dim;
     const arrow = lane.rows.length < 2 ? "" : lane.open ? "▾ " : "▸ ";
@@ -166,7 +172,7 @@ export class View {
   }
 
   // Where events are narrower than a pixel, one stands for all of that pixel: of the accused one, if it holds any.
-  private drawRow(row: Row, y: number, colors: Colors): void {
+  private drawRow(row: Row, y: number, high: number, colors: Colors): void {
     const c = this.context, model = this.model;
     const perPixel = (this.to - this.from) / this.width;
     for (let i = firstAfter(row.end, this.from); i < row.begin.length && row.begin[i]! < this.to;) {
@@ -174,7 +180,7 @@ export class View {
       const left = Math.max(-1, this.x(row.begin[i]!)), right = Math.min(this.width + 1, this.x(row.end[i]!));
       let next = i + 1;
       if (right - left < 1) {
-        next = Math.max(next, firstAfter(row.begin, row.begin[i]! + perPixel, next));
+        next = Math.max(next, firstAfter(row.end, row.begin[i]! + perPixel, next));
         for (let k = i; k < Math.min(next, i + 64); ++k) {
           if (model.accusedBy[row.id[k]!] !== NONE || this.found?.has(row.id[k]!)) { id = row.id[k]!; break; }
         }
@@ -184,16 +190,16 @@ export class View {
       c.globalAlpha = dim ? 0.25 : 1;
       c.fillStyle = color;
       const width = Math.max(1, right - left - (right - left > 3 ? 1 : 0));
-      c.fillRect(left, y + 1, width, ROW - 2);
+      c.fillRect(left, y + 1, width, high - 2);
       if (width > LABELLED) {
         c.fillStyle = dim ? colors.text : inkOn(color);
-        c.fillText(visible(model.label(id)).slice(0, Math.floor((width - 6) / CHARACTER)), Math.max(left, 0) + 3, y + ROW / 2 + 0.5);
+        c.fillText(fitted(visible(model.label(id)), Math.floor((width - 6) / CHARACTER)), Math.max(left, 0) + 3, y + high / 2 + 0.5);
       }
       c.globalAlpha = 1;
       if (id === this.selected || id === this.hovered) {
         c.strokeStyle = colors.text;
         c.lineWidth = id === this.selected ? 2 : 1;
-        c.strokeRect(left + 0.5, y + 1.5, Math.max(2, width - 1), ROW - 3);
+        c.strokeRect(left + 0.5, y + 1.5, Math.max(2, width - 1), high - 3);
       }
       i = next;
     }
@@ -201,8 +207,8 @@ export class View {
 
   yOf(id: number): number {
     const lane = this.model.lanes[this.model.lane[id]!]!;
-    const row = lane.open ? this.model.row[id]! : 0;
-    return this.laneTop(this.model.lane[id]!) - this.top + TITLE + row * ROW;
+    const row = lane.open ? Math.max(0, this.model.row[id]! - lane.outer) : 0;
+    return this.laneTop(this.model.lane[id]!) - this.top + TITLE + row * this.rowHeight(lane);
   }
 
   // From the selected activity to its launch, and the other way.
@@ -211,7 +217,7 @@ export class View {
     if (link === NONE) return;
     const [call, activity] = this.model.kind[link] === Kind.Call ? [link, this.selected] : [this.selected, link];
     const c = this.context;
-    const from = [this.x(this.model.begin[call]!), this.yOf(call)], to = [this.x(this.model.begin[activity]!), this.yOf(activity) + ROW];
+    const from = [this.x(this.model.begin[call]!), this.yOf(call)], to = [this.x(this.model.begin[activity]!), this.yOf(activity) + this.rowHeight(this.model.lanes[this.model.lane[activity]!]!)];
     c.strokeStyle = colors.text;
     c.lineWidth = 1.5;
     c.beginPath();
