@@ -2,7 +2,7 @@
 import type {Answer, BudgetRow} from "./data";
 import {el, section, table, type Child} from "./dom";
 import {amount, duration, figure, percent} from "./format";
-import {onTheme, ownerColor, theme} from "./palette";
+import {inkOn, onTheme, ownerColor, theme} from "./palette";
 import {share} from "./words";
 
 // Of a bar, what is narrower than this share has no label.
@@ -18,7 +18,9 @@ export function stackedBar(rows: BudgetRow[], whole: number, label: string): HTM
     return piece;
   });
   const paint = (): void => pieces.forEach((piece, i) => {
-    piece.style.backgroundColor = ownerColor(rows[i]!.owner, theme());
+    const ground = ownerColor(rows[i]!.owner, theme());
+    piece.style.backgroundColor = ground;
+    piece.style.color = inkOn(ground);
   });
   paint();
   onTheme(paint);

@@ -25,6 +25,13 @@ export const ownerColor = (owner: string, theme: Theme): string => pick(OWNERS[o
 export const hostColor = (kind: string, theme: Theme): string => pick(HOST[kind] ?? IDLE, theme);
 export const accusedColor = (theme: Theme): string => pick(ACCUSED, theme);
 
+// Black or white, whichever is read better on `ground`: 4.5:1 at least, on any ground (WCAG 2, relative luminance).
+export function inkOn(ground: string): string {
+  const n = parseInt(ground.slice(1), 16);
+  const [red, green, blue] = [n >> 16, (n >> 8) & 255, n & 255].map((c) => (c <= 10 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue! > 0.179 ? "#000000" : "#ffffff";
+}
+
 // The theme that is shown, and calls for whoever draws it.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const listeners: (() => void)[] = [];

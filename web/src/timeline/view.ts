@@ -2,7 +2,7 @@
 // costs as many rectangles as it has pixels at most, however many events lie in it. Knows no input.
 import {visible} from "../dom";
 import {duration} from "../format";
-import {accusedColor, hostColor, ownerColor, theme} from "../palette";
+import {accusedColor, hostColor, inkOn, ownerColor, theme} from "../palette";
 import {firstAfter, Kind, NONE, shownRows, type Lane, type Model, type Row} from "./model";
 
 export const RULER = 24;
@@ -14,13 +14,6 @@ const COLORS: Record<"light" | "dark", Colors> = {
   light: {ground: "#ffffff", text: "#1b2027", dim: "#56606c", line: "#dde1e7", band: "rgba(60,90,140,.07)"},
   dark: {ground: "#15181d", text: "#e8ebef", dim: "#9aa4b1", line: "#2b3138", band: "rgba(150,180,240,.09)"},
 };
-
-// Of two colours of text the one that is read on `ground`.
-function inkOn(ground: string): string {
-  const n = parseInt(ground.slice(1), 16);
-  const linear = [n >> 16, (n >> 8) & 255, n & 255].map((c) => (c / 255) ** 2.2);
-  return 0.2126 * linear[0]! + 0.7152 * linear[1]! + 0.0722 * linear[2]! > 0.22 ? "#10141a" : "#ffffff";
-}
 
 // As many characters as there is room for; of a path the leading folders give way.
 function fitted(text: string, room: number): string {
