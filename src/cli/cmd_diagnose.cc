@@ -27,10 +27,30 @@ std::optional<report::Table> table_of(const Command& command) {
   return std::nullopt;
 }
 
-// The document to a file or stdout, the text to stdout.
+// Whether the files that the flags name can be written, before anything is read.
+Status check_outputs(const Settings& settings) {
+  for (const std::string& file : {settings.json_file, settings.html_file}) {
+    if (file.empty()) continue;
+    TRY(const Ok allowed, may_write_answer(file));
+    static_cast<void>(allowed);
+  }
+  if (settings.html_file.empty() || report::can_render_html()) return Ok{};
+  return Error{.code = Error::Code::kUnsupported,
+               .what = "this culprit was built without the page of --html",
+               .where = {},
+               .hint = "install nodejs and npm (scripts/setup does), then build again",
+               .note_code = {}};
+}
+
+// The page and the document to their files, the text or the document to stdout.
 Outcome deliver(const Settings& settings, Console& console, const report::Answer& answer) {
   const std::optional<report::Table> table = table_of(*settings.command);
   const bool floor = settings.command->id == CommandId::kFloor && answer.usable();
+  if (!settings.html_file.empty()) {
+    const Status written = write_answer_file(settings.html_file, report::render_html(answer));
+    if (!written.ok()) return console.fail(written.error());
+    console.stage_done("page");
+  }
   std::string document;
   if (settings.json) {
     document = floor ? report::render_floor_json(*answer.floor, answer.path)
@@ -50,7 +70,8 @@ Outcome deliver(const Settings& settings, Console& console, const report::Answer
 Outcome refuse(const Settings& settings, Console& console, report::Answer& answer,
                const Error& error) {
   const Outcome outcome = console.fail(error);
-  if (error.code == Error::Code::kUsage || outcome == Outcome::kInterrupted || !settings.json) {
+  const bool asked = settings.json || !settings.html_file.empty();
+  if (error.code == Error::Code::kUsage || outcome == Outcome::kInterrupted || !asked) {
     return outcome;
   }
   answer.run = nullptr;
@@ -165,10 +186,8 @@ Outcome diagnose(const Settings& settings, Console& console) {
   report::Answer answer;
   answer.path = settings.words.front();
 
-  if (!settings.json_file.empty()) {
-    const Status allowed = may_write_answer(settings.json_file);
-    if (!allowed.ok()) return console.fail(allowed.error());
-  }
+  const Status writable = check_outputs(settings);
+  if (!writable.ok()) return console.fail(writable.error());
   Result<evidence::Knowledge> known = gather_knowledge(settings);
   if (!known.ok()) return console.fail(known.error());
 

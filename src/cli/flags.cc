@@ -130,6 +130,14 @@ constexpr Flag kFlags[] = {
      "also "
      "lowers what counts as a difference at all (half a per cent).",
      "a percentage: --fail-above 3%", kToCompare, set_fail_above},
+    {"html", "", kValue, "FILE", "the answer as a page to look at, beside the text",
+     "One file that opens from disk and asks no network: the verdict, where a step goes, the "
+     "timeline "
+     "of a step by stream and host thread, suspects and their facts, who is ruled out, what fixes "
+     "buy. "
+     "A file that is no page of culprit is not overwritten. docs/report.md explains what it shows.",
+     "a file name to write to; - is none", kToAnalysis,
+     [](Settings& s, std::string_view v) { return v != "-" && set_text(s.html_file, v); }},
     {"model", "", kValue, "CONFIG|NAME", "the model: its config.json, a folder with one, or a name",
      "Kernels' element counts are held against every tensor of the model on one rank. "
      "`culprit list models` has the names. What the trace tells is used first.",
@@ -259,7 +267,6 @@ constexpr Flag kFlags[] = {
      "After a command: that command's page.", "", kToAll, nullptr},
     {"version", "", kNothing, "", "the version", "", "", kToAll,
      [](Settings& s, std::string_view) { return s.version = true; }},
-    {"html", "", kOptionalValue, "FILE", "", "", "", kToAnalysis, nullptr},
     {"redact", "", kNothing, "", "", "", "", kToAnalysis, nullptr},
 };
 

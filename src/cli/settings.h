@@ -27,6 +27,7 @@ struct Settings {
 
   bool json = false;
   std::string json_file;  // empty: the document goes to stdout in place of the text
+  std::string html_file;  // empty: no page
 
   bool markdown = false;
   std::string markdown_file;         // empty: Markdown goes to stdout in place of the text

@@ -3,6 +3,7 @@
 // docs/schema/answer.schema.json.
 #include <algorithm>
 #include <charconv>
+#include <span>
 
 #include "base/version.h"
 #include "report/explain.h"
@@ -327,11 +328,11 @@ void write_kernel(JsonWriter& w, const run::Run& run, const evidence::KernelFigu
   w.end();
 }
 
-void write_kernels(JsonWriter& w, const Answer& answer) {
+void write_kernels(JsonWriter& w, const Answer& answer, std::size_t most) {
   w.begin_array("kernels", kBlock);
-  if (answer.usable()) {
-    for (const auto& kernel : answer.evidence->kernels) write_kernel(w, *answer.run, kernel);
-  }
+  const std::size_t count = answer.usable() ? answer.evidence->kernels.size() : 0;
+  for (std::size_t k = 0; k < std::min(count, most); ++k)
+    write_kernel(w, *answer.run, answer.evidence->kernels[k]);
   w.end();
 }
 
@@ -366,16 +367,19 @@ void write_gain(JsonWriter& w, const verdict::Gain& gain) {
   w.end();
 }
 
-void write_kernel_names(JsonWriter& w, const Answer& answer, const verdict::Suspect& suspect) {
+void write_kernel_names(JsonWriter& w, const Answer& answer, const verdict::Suspect& suspect,
+                        std::size_t most) {
   std::vector<std::string> names;
   for (const std::size_t index : suspect.kernels) {
+    if (names.size() >= most) break;
     std::string name(full_name(*answer.run, answer.evidence->kernels[index]));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   texts(w, "kernels", names);
 }
 
-void write_suspect(JsonWriter& w, const Answer& answer, std::size_t index) {
+void write_suspect(JsonWriter& w, const Answer& answer, std::size_t index,
+                   const JsonLimits& limits) {
   const verdict::Suspect& suspect = answer.verdict->suspects[index];
   w.begin_object({}, kBlock);
   w.text("id", suspect.id);
@@ -387,7 +391,7 @@ void write_suspect(JsonWriter& w, const Answer& answer, std::size_t index) {
   w.integer("ns_per_step", suspect.ns_per_step);
   w.integer("exposed_ns_per_step", suspect.exposed_ns_per_step);
   w.number("share", suspect.share);
-  write_kernel_names(w, answer, suspect);
+  write_kernel_names(w, answer, suspect, limits.kernels_of_suspect);
   w.begin_array("where", kBlock);
   for (const run::Source& source : suspect.where) write_source(w, {}, source);
   w.end();
@@ -412,12 +416,12 @@ void write_suspect(JsonWriter& w, const Answer& answer, std::size_t index) {
   w.end();
 }
 
-void write_verdict(JsonWriter& w, const Answer& answer) {
+void write_verdict(JsonWriter& w, const Answer& answer, const JsonLimits& limits) {
   const verdict::Verdict none;
   const verdict::Verdict& verdict = answer.usable() ? *answer.verdict : none;
   w.text_or_null("headline", verdict.headline);
   w.begin_array("suspects", kBlock);
-  for (std::size_t i = 0; i < verdict.suspects.size(); ++i) write_suspect(w, answer, i);
+  for (std::size_t i = 0; i < verdict.suspects.size(); ++i) write_suspect(w, answer, i, limits);
   w.end();
   w.begin_array("ruled_out", kBlock);
   for (const verdict::RuledOut& ruled : verdict.ruled_out) {
@@ -509,10 +513,11 @@ void write_what_if(JsonWriter& w, const verdict::WhatIfAnswer& what_if) {
   w.end();
 }
 
-void write_facts(JsonWriter& w, const Answer& answer) {
+void write_facts(JsonWriter& w, const Answer& answer, std::size_t most) {
   w.begin_array("facts", kBlock);
   if (answer.usable()) {
-    for (const evidence::Fact& fact : answer.evidence->facts) {
+    const std::vector<evidence::Fact>& facts = answer.evidence->facts;
+    for (const evidence::Fact& fact : std::span(facts).first(std::min(facts.size(), most))) {
       w.begin_object({}, kLine);
       w.text("id", fact.id);
       w.text("name", fact.name);
@@ -528,8 +533,9 @@ void write_facts(JsonWriter& w, const Answer& answer) {
 
 }  // namespace
 
-std::string render_json(const Answer& answer, std::optional<Table> table) {
-  JsonWriter w;
+std::string render_json(const Answer& answer, std::optional<Table> table,
+                        const JsonLimits& limits) {
+  JsonWriter w(limits.text);
   w.begin_object({}, kBlock);
   w.integer("schema_version", kSchemaVersion);
   w.begin_object("tool", kLine);
@@ -543,12 +549,12 @@ std::string render_json(const Answer& answer, std::optional<Table> table) {
   write_steps(w, answer);
   write_layers(w, answer);
   write_budget(w, answer.usable() ? answer.evidence->budget : std::vector<evidence::BudgetRow>());
-  write_kernels(w, answer);
-  write_verdict(w, answer);
+  write_kernels(w, answer, limits.kernels);
+  write_verdict(w, answer, limits);
   write_floor(w, answer.usable() ? answer.floor : nullptr);
   write_retiming(w, answer);
   write_ranks(w, answer);
-  write_facts(w, answer);
+  write_facts(w, answer, limits.facts);
   if (answer.what_if != nullptr) write_what_if(w, *answer.what_if);
   if (answer.explanation != nullptr) write_explanation(w, answer);
   if (table) write_table_json(w, *table, answer);

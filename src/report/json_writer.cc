@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -17,7 +18,7 @@ void JsonWriter::break_line() {
 void JsonWriter::lead(std::string_view key) {
   if (!levels_.empty()) {
     Level& level = levels_.back();
-    if (!level.empty) out_ += level.layout == JsonLayout::kBlock ? "," : ", ";
+    if (!level.empty) out_ += level.layout == JsonLayout::kLine ? ", " : ",";
     level.empty = false;
     if (level.layout == JsonLayout::kBlock) break_line();
   }
@@ -28,10 +29,10 @@ void JsonWriter::lead(std::string_view key) {
 
 void JsonWriter::begin(std::string_view key, char open, JsonLayout layout) {
   lead(key);
-  const bool inside_line = !levels_.empty() && levels_.back().layout == JsonLayout::kLine;
+  const bool inside = !levels_.empty() && levels_.back().layout != JsonLayout::kBlock;
   out_ += open;
   levels_.push_back(
-      {open == '{' ? '}' : ']', inside_line ? JsonLayout::kLine : layout, /*empty=*/true});
+      {open == '{' ? '}' : ']', inside ? levels_.back().layout : layout, /*empty=*/true});
 }
 
 void JsonWriter::end() {
@@ -54,7 +55,7 @@ void JsonWriter::boolean(std::string_view key, bool value) {
 void JsonWriter::integer(std::string_view key, std::optional<std::int64_t> value) {
   if (!value) return null(key);
   lead(key);
-  out_ += fmt::format("{}", *value);
+  fmt::format_to(std::back_inserter(out_), "{}", *value);
 }
 
 void JsonWriter::number(std::string_view key, std::optional<double> value, int digits) {
@@ -70,7 +71,10 @@ void JsonWriter::number(std::string_view key, std::optional<double> value, int d
 
 void JsonWriter::text(std::string_view key, std::string_view value) {
   lead(key);
-  quote(value);
+  if (value.size() <= longest_text_) return quote(value);
+  // Both ends tell more than one: a path's file, a template's function.
+  const std::size_t half = longest_text_ / 2;
+  quote(fmt::format("{} … {}", value.substr(0, half), value.substr(value.size() - half)));
 }
 
 void JsonWriter::text_or_null(std::string_view key, std::string_view value) {

@@ -1,9 +1,12 @@
 // JsonWriter: JSON text, member by member, in the order of the calls. Strings become valid UTF-8
 // whatever their bytes; a number that is not finite becomes null; equal calls give equal bytes.
-// Blocks put each member on a line of its own, lines keep a whole value on one. O(output).
+// Blocks put each member on a line of its own, lines keep a whole value on one, tight ones without a
+// blank. O(output).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,10 +15,13 @@
 
 namespace culprit::report {
 
-enum class JsonLayout : std::uint8_t { kBlock, kLine };
+enum class JsonLayout : std::uint8_t { kBlock, kLine, kTight };
 
 class JsonWriter {
  public:
+  // Of texts longer than this many bytes the middle gives way.
+  explicit JsonWriter(std::size_t longest_text = std::numeric_limits<std::size_t>::max())
+      : longest_text_(longest_text) {}
   // `key` is empty for the document itself and for the elements of an array.
   void begin_object(std::string_view key, JsonLayout layout) { begin(key, '{', layout); }
   void begin_array(std::string_view key, JsonLayout layout) { begin(key, '[', layout); }
@@ -43,6 +49,7 @@ class JsonWriter {
   void quote(std::string_view value);
   void break_line();
 
+  std::size_t longest_text_;
   std::string out_;
   std::vector<Level> levels_;
 };

@@ -1,7 +1,9 @@
-// Report: an Answer rendered as text or JSON. Pure functions: no I/O, no clock, no environment. The
+// Report: an Answer rendered as text, JSON or a page. Pure functions: no I/O, no clock, no environment. The
 // words for people live here; figures come from Evidence and Verdict only.
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,9 +63,25 @@ enum class Table : std::uint8_t { kSteps, kBudget, kKernels, kLayers, kOps, kSou
 std::string_view table_name(Table table);  // "steps"
 std::string render_table(const Answer& answer, Table table, const TextOptions& options);
 
+// How much of an answer a document holds; as it stands, all. Of kernels and facts the first, of a text
+// longer than `text` bytes both ends.
+struct JsonLimits {
+  static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  std::size_t kernels = kAll, kernels_of_suspect = kAll, facts = kAll, text = kAll;
+};
 // The whole document, pretty, newline at the end; also for input that is not usable. With `table`,
 // a member "table" holds that table's rows, all of them.
-std::string render_json(const Answer& answer, std::optional<Table> table = std::nullopt);
+std::string render_json(const Answer& answer, std::optional<Table> table = std::nullopt,
+                        const JsonLimits& limits = {});
+
+// One file with everything in it: the --json document, the drawing of a step (drawing.h) and the
+// page that shows them. Opens from disk, asks no network. At most 3 MB: of answers above 1 MB kernels,
+// facts and the middle of long names are left out, of the step what is shortest.
+bool can_render_html();  // false: built without node, so there is no page
+std::string render_html(const Answer& answer);
+// What every such file begins with.
+inline constexpr std::string_view kHtmlBegin =
+    "<!doctype html><html lang=\"en\" data-culprit=\"1\">";
 
 // The answer of the command compare: verdict, budget, kernels, causes, what is ruled out. As text (one
 // screen), as JSON (docs/schema/compare.schema.json), and as Markdown for a pull request. `gate`: the

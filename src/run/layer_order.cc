@@ -78,7 +78,60 @@ std::optional<Repetition> find_repetition(const Order& order, std::size_t layers
   return std::nullopt;
 }
 
+// Where an order has no period: from one call of a kernel that runs once per layer to the next; the
+// last layer is as long as the median of the others. The first such kernel is nearest to a layer's
+// own begin.
+LayerSpans spans_by_marker(const Run& run, const Order& order, std::size_t layers) {
+  std::unordered_map<std::uint32_t, std::vector<std::size_t>> places;
+  for (std::size_t i = 0; i < order.symbol.size(); ++i) places[order.symbol[i]].push_back(i);
+  LayerSpans found;
+  for (const std::uint32_t symbol : order.symbol) {
+    const std::vector<std::size_t>& at = places[symbol];
+    if (at.size() != layers || at.back() - at.front() + 1 == layers) continue;
+    std::vector<Nanos> lengths;
+    for (std::size_t k = 0; k < layers; ++k) {
+      const Nanos begin = run.activities[order.activity[at[k]]].begin;
+      if (k > 0) {
+        found.spans.back().end = begin;
+        lengths.push_back(found.spans.back().length());
+      }
+      found.spans.push_back({begin, begin});
+    }
+    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+    std::nth_element(lengths.begin(), middle, lengths.end());
+    const Nanos last = run.activities[order.activity.back()].end;
+    found.spans.back().end = std::min(last, capped_sum(found.spans.back().begin, *middle));
+    found.how = "one-kernel";
+    found.by = store::StringId(symbol);
+    return found;
+  }
+  return found;
+}
+
+LayerSpans spans_by_order(const Run& run, const Order& order, const Repetition& repetition,
+                          std::size_t layers) {
+  LayerSpans found;
+  found.how = "order";
+  for (std::size_t k = 0; k < layers; ++k) {
+    const std::size_t first = repetition.begin + k * repetition.length;
+    const std::size_t next = std::min(order.activity.size(), first + repetition.length);
+    if (first >= next) break;
+    found.spans.push_back({run.activities[order.activity[first]].begin,
+                           run.activities[order.activity[next - 1]].end});
+  }
+  return found;
+}
+
 }  // namespace
+
+LayerSpans layer_spans(const Run& run, const Step& step) {
+  if (!run.layers.count || *run.layers.count < 2) return {};
+  const auto layers = static_cast<std::size_t>(*run.layers.count);
+  const Order order = order_of(run, step);
+  const auto repetition = find_repetition(order, layers);
+  return repetition ? spans_by_order(run, order, *repetition, layers)
+                    : spans_by_marker(run, order, layers);
+}
 
 void index_layers(Run& run) {
   if (!run.layers.count || *run.layers.count < 2) return;

@@ -215,6 +215,15 @@ std::vector<store::StringId> op_chain(const Run& run, store::OpRow op);
 // The line behind a call: the nearest frame of user code; none without frames.
 std::optional<Source> source_of(const Run& run, store::CallRow call);
 std::optional<Source> source_of(const Run& run, store::FrameRow innermost);
+// Where each layer lies on the busiest stream of a step: inferred from the order of its kernels where
+// that repeats once per layer ("order"), else from one layer's first call of a kernel that runs once
+// in each to the next ("one-kernel"). None where the number of layers is unknown or fits neither.
+struct LayerSpans {
+  std::vector<store::Span> spans;
+  std::string_view how;  // "order", "one-kernel"; empty: none
+  store::StringId by;    // of "one-kernel": its name
+};
+LayerSpans layer_spans(const Run& run, const Step& step);
 // "Input Dims" text to a list of shapes; a scalar is an empty shape. None: it is no such list.
 std::optional<std::vector<std::vector<std::int64_t>>> parse_dims(std::string_view json);
 std::optional<std::vector<std::string>> parse_types(std::string_view json);

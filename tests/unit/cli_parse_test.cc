@@ -47,7 +47,6 @@ TEST(Flags, EveryOneOfThisVersionIsInTheHelp) {
     EXPECT_TRUE(holds(long_help, name)) << name;
   }
   for (const std::string& name : command_names()) EXPECT_TRUE(holds(short_help, name)) << name;
-  EXPECT_FALSE(holds(long_help, "--html"));
 }
 
 TEST(Parse, ATraceAloneIsDiagnosed) {
@@ -169,7 +168,7 @@ TEST(Parse, WhatComesLaterIsRefusedByName) {
   for (const char* command : {"comm", "memory", "sql", "slice", "capture", "fleet", "mcp"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
-  for (const char* flag : {"--html", "--redact"}) {
+  for (const char* flag : {"--redact"}) {
     EXPECT_TRUE(holds(fault_of({"t.json", flag}), "not in this version")) << flag;
   }
 }
