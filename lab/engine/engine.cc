@@ -54,7 +54,9 @@ Result<std::unique_ptr<Engine>> Engine::make(const Weights& weights, const Engin
 Engine::Engine(const Weights& weights, const EngineOptions& options, Pool pool)
     : weights_(weights),
       options_(options),
-      stream_(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size())),
+      stream_(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size()),
+              options.launch == LaunchMode::kEager ? Stream::Host::kBesideLeader
+                                                   : Stream::Host::kAnywhere),
       launch_(stream_, options.habits),
       forward_launch_(stream_, options.habits),
       pool_(std::move(pool)),

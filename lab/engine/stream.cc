@@ -15,11 +15,17 @@ bool reached(std::uint32_t done, std::uint32_t count) {
 
 }  // namespace
 
-Stream::Stream(int threads)
+Stream::Stream(int threads, Host host)
     : threads_(std::max(threads, 1)),
       slots_(std::make_unique<Slot[]>(kSlots)),
       leader_([this] { serve(); }) {
   started_.wait();
+  std::vector<int> cores = usable_cores();
+  const bool pinned = static_cast<std::size_t>(threads_) <= cores.size() && threads_ > 1;
+  if (host == Host::kAnywhere || !pinned || cores.size() < 2) return;
+  host_cores_ = cores;
+  cores.erase(cores.begin());  // the leader's, as Workers pins it
+  run_on(cores);
 }
 
 Stream::~Stream() {
@@ -28,6 +34,7 @@ Stream::~Stream() {
   launched_.fetch_add(1);
   launched_.notify_one();
   leader_.join();
+  if (!host_cores_.empty()) run_on(host_cores_);
 }
 
 Stream::Slot& Stream::next_slot() {

@@ -13,6 +13,7 @@
 #include <new>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 #include "lab/engine/workers.h"
 
@@ -23,8 +24,11 @@ class Stream {
   static constexpr std::uint32_t kSlots = 1024;  // launches that may wait; a power of two
   static constexpr std::size_t kWorkBytes = 512 - 16;
 
-  explicit Stream(int threads);  // as Workers does
-  ~Stream();                     // when all is done
+  // `threads` as Workers has them. Where the host launches kernel by kernel it keeps off the leader's
+  // core, if there is another: the two would take turns there, and the leader is pinned to it.
+  enum class Host : std::uint8_t { kAnywhere, kBesideLeader };
+  explicit Stream(int threads, Host host = Host::kAnywhere);
+  ~Stream();  // when all is done
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -57,6 +61,7 @@ class Stream {
   void serve();
 
   int threads_;
+  std::vector<int> host_cores_;  // that the host may use without us; empty: it still does
   std::unique_ptr<Slot[]> slots_;
   std::uint32_t count_ = 0;  // launched, as the launching thread counts; numbers wrap around
   alignas(64) std::atomic<std::uint32_t> launched_{0};  // the leader sleeps on it

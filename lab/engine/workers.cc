@@ -38,6 +38,12 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
+void run_on([[maybe_unused]] const std::vector<int>& cores) {
+#if defined(__linux__)
+  pin(pthread_self(), cores);
+#endif
+}
+
 Workers::Workers(int threads) : stretches_(static_cast<std::size_t>(std::max(threads, 1))) {
   for (int thread = 1; thread < threads; ++thread)
     others_.emplace_back([this, thread] { serve(thread); });

@@ -16,6 +16,8 @@ namespace culprit::lab {
 
 // The cores that this process may use.
 std::vector<int> usable_cores();
+// Where the calling thread may run from now on; nothing happens where the system has no such thing.
+void run_on(const std::vector<int>& cores);
 
 class Workers {
  public:

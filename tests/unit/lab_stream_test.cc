@@ -27,6 +27,15 @@ TEST(Stream, RunsAllInOrder) {
   }
 }
 
+TEST(Stream, GivesTheHostItsCoresBack) {
+  const std::vector<int> before = usable_cores();
+  {
+    Stream stream(static_cast<int>(before.size()), Stream::Host::kBesideLeader);
+    EXPECT_EQ(usable_cores().size(), before.size() > 1 ? before.size() - 1 : 1);
+  }
+  EXPECT_EQ(usable_cores(), before);
+}
+
 // The thread that launches goes on while the stream works, and waits only when it says so.
 TEST(Stream, TheHostRunsAhead) {
   Stream stream(1);
