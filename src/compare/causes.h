@@ -59,6 +59,7 @@ void judge_stalls(Case&);         // step-stall, prefill-interference: beside th
 // "4.1 us", "64 calls": the words that several judges use.
 std::string shown_name(const KernelChange& kernel);
 std::string before_after(Nanos before, Nanos after);
-std::string times_text(double ratio);  // "x 10.0"
+std::string counts_text(std::optional<double> before, std::optional<double> after);  // "1 → 120"
+std::string times_text(double ratio);                                                // "x 10.0"
 
 }  // namespace culprit::compare

@@ -149,10 +149,9 @@ void judge_load(Case& c) {
 void judge_fusion(Case& c) {
   for (const Region& region : c.rows.regions) examine_region(c, region);
   if (c.found("fusion-lost")) return;
-  c.rule_out(
-      "fusion-lost", "a fused kernel fell apart",
-      fmt::format("{} → {} kernels a step", text::amount(c.comparison.before.kernels_per_step),
-                  text::amount(c.comparison.after.kernels_per_step)));
+  c.rule_out("fusion-lost", "a fused kernel fell apart",
+             fmt::format("{} kernels a step", counts_text(c.comparison.before.kernels_per_step,
+                                                          c.comparison.after.kernels_per_step)));
 }
 
 void judge_replaced(Case& c) {
