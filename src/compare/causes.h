@@ -43,8 +43,9 @@ struct Case {
 };
 
 // In the order in which they are asked.
-void judge_load(Case&);   // load: another batch
-void judge_clock(Case&);  // clock
+void judge_load(Case&);    // load: another batch
+void judge_device(Case&);  // other-device
+void judge_clock(Case&);   // clock
 void judge_size(
     Case&);  // whole-pool-copy, whole-pool-cast, oversized-grid: cost that follows a limit
 void judge_suspects(Case&);       // suspects of the verdict that only one side has

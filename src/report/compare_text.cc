@@ -21,8 +21,8 @@ struct Detail {
   int budget_rows, kernels, causes, ruled_out, notes;
 };
 constexpr Detail kAll{1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20};
-constexpr Detail kDetails[] = {{10, 8, 4, 8, 4}, {8, 7, 3, 6, 3}, {7, 6, 3, 4, 3}, {6, 5, 2, 4, 2},
-                               {5, 4, 2, 3, 2},  {4, 4, 1, 3, 2}, {3, 3, 1, 2, 1}};
+constexpr Detail kDetails[] = {{10, 8, 4, 8, 4}, {9, 8, 3, 5, 3}, {8, 7, 2, 4, 2}, {7, 6, 2, 3, 1},
+                               {7, 6, 1, 3, 1},  {6, 5, 1, 2, 1}, {5, 4, 1, 2, 1}, {4, 3, 1, 1, 1}};
 constexpr int kParagraphLines[] = {4, 3, 2, 1};
 
 Ink ink_of(const Comparison& c) {
