@@ -18,6 +18,13 @@ std::string before_after(Nanos before, Nanos after) {
   return a == b ? a : fmt::format("{} → {}", a, b);
 }
 
+std::string counts_text(std::optional<double> before, std::optional<double> after) {
+  const auto one = [](std::optional<double> n) {
+    return n ? text::amount(*n) : std::string("unknown");
+  };
+  return one(before) == one(after) ? one(before) : fmt::format("{} → {}", one(before), one(after));
+}
+
 std::string times_text(double ratio) { return fmt::format("x {}", text::number(ratio)); }
 
 std::string Case::load() const {

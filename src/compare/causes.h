@@ -43,8 +43,9 @@ struct Case {
 };
 
 // In the order in which they are asked.
-void judge_load(Case&);   // load: another batch
-void judge_clock(Case&);  // clock
+void judge_load(Case&);    // load: another batch
+void judge_device(Case&);  // other-device
+void judge_clock(Case&);   // clock
 void judge_size(
     Case&);  // whole-pool-copy, whole-pool-cast, oversized-grid: cost that follows a limit
 void judge_suspects(Case&);       // suspects of the verdict that only one side has
@@ -59,6 +60,7 @@ void judge_stalls(Case&);         // step-stall, prefill-interference: beside th
 // "4.1 us", "64 calls": the words that several judges use.
 std::string shown_name(const KernelChange& kernel);
 std::string before_after(Nanos before, Nanos after);
-std::string times_text(double ratio);  // "x 10.0"
+std::string counts_text(std::optional<double> before, std::optional<double> after);  // "1 → 120"
+std::string times_text(double ratio);                                                // "x 10.0"
 
 }  // namespace culprit::compare

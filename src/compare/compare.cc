@@ -97,6 +97,7 @@ void state_step(Case& c) {
 void find_causes(Case& c) {
   state_step(c);
   judge_load(c);
+  judge_device(c);
   judge_clock(c);
   judge_size(c);
   judge_suspects(c);

@@ -67,8 +67,7 @@ std::string host_text(const Case& c) {
     out +=
         fmt::format("; the host needs {} a step", before_after(a.steps.host_ns, b.steps.host_ns));
   if (a.launches_per_step && b.launches_per_step)
-    out += fmt::format(" for {} → {} launches", text::amount(*a.launches_per_step),
-                       text::amount(*b.launches_per_step));
+    out += fmt::format(" for {} launches", counts_text(a.launches_per_step, b.launches_per_step));
   return out;
 }
 
@@ -164,12 +163,14 @@ void judge_graphs(Case& c) {
   const bool lost = a.replayed >= kReplayed && b.replayed <= kEager;
   const bool gained = b.replayed >= kReplayed && a.replayed <= kEager;
   if (!lost && !gained) {
-    c.rule_out(
-        "graph-missing", "the step is no longer replayed as a graph",
-        fmt::format("{} of the kernels are replayed before, {} after; {} → {} launches a step",
-                    text::percent(a.replayed), text::percent(b.replayed), launches_text(a),
-                    launches_text(b)),
-        {before, after});
+    c.rule_out("graph-missing", "the step is no longer replayed as a graph",
+               fmt::format("{}; {} launches a step",
+                           a.replayed == 0 && b.replayed == 0
+                               ? std::string("neither side replays graphs")
+                               : fmt::format("{} of the kernels are replayed before, {} after",
+                                             text::percent(a.replayed), text::percent(b.replayed)),
+                           counts_text(a.launches_per_step, b.launches_per_step)),
+               {before, after});
     return;
   }
   constexpr std::array kOwners{Owner::kIdleHostLaunch, Owner::kIdleHostWork, Owner::kIdleHostSync,
@@ -217,8 +218,10 @@ void judge_communication(Case& c) {
     if (c.rows.rows[r].shown.after) after += c.rows.rows[r].shown.after->calls_per_step;
   }
   const std::string text =
-      fmt::format("communication that nothing hides: {} a step, {} → {} calls",
-                  owner_text(c, Owner::kComm), text::amount(before), text::amount(after));
+      before == 0 && after == 0
+          ? std::string("neither side communicates")
+          : fmt::format("communication that nothing hides: {} a step, {} calls",
+                        owner_text(c, Owner::kComm), counts_text(before, after));
   cause.facts.push_back(fact);
   cause.confidence = Confidence::kLikely;
   cause.claim = text;

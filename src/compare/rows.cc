@@ -126,6 +126,10 @@ Change change_of(const KernelChange& row) {
   return after > before ? Change::kSlower : Change::kFaster;
 }
 
+bool one_became_several(std::pair<std::size_t, std::size_t> counts) {
+  return std::min(counts.first, counts.second) == 1 && std::max(counts.first, counts.second) > 1;
+}
+
 // Region of each pair: -1 for anchors; equal between two anchors, and for the same kernels elsewhere.
 class Regions {
  public:
@@ -142,6 +146,9 @@ class Regions {
   // Kernels before and after of a region whose kernels all come as often; {0, 0}: of others.
   std::pair<std::size_t, std::size_t> counts(std::size_t region) const { return counts_[region]; }
   std::size_t size() const { return counts_.size(); }
+  bool is_fusion(std::int64_t region) const {
+    return region >= 0 && one_became_several(counts_[static_cast<std::size_t>(region)]);
+  }
 
  private:
   using Signature = std::pair<std::vector<std::string_view>, std::vector<std::string_view>>;
@@ -220,6 +227,40 @@ Row row_of(const Listing& before, const Listing& after, Draft&& draft, std::int6
   return row;
 }
 
+// Pairs that make one row: a pair, and what is left over of its name elsewhere in the step, which is
+// more calls of it and no new kernel. The first pair names the row.
+using Cluster = std::vector<std::size_t>;
+
+std::vector<Cluster> find_clusters(const Listing& before, const Listing& after,
+                                   const std::vector<Pair>& pairs, const Regions& regions) {
+  const auto slot = [&](const Listing& listing, int index) -> const Slot& {
+    return listing.pattern.slots[static_cast<std::size_t>(index)];
+  };
+  std::vector<Cluster> clusters;
+  std::map<std::string_view, std::pair<Nanos, std::size_t>> largest;  // of a name: time, cluster
+  for (std::size_t p = 0; p < pairs.size(); ++p) {
+    if (!pairs[p].anchor) continue;
+    const Nanos time = slot(before, pairs[p].before).time + slot(after, pairs[p].after).time;
+    const std::string_view name = before.marks[static_cast<std::size_t>(pairs[p].before)].name;
+    const auto [entry, is_new] = largest.try_emplace(name, time, clusters.size());
+    if (!is_new && time > entry->second.first) entry->second = {time, clusters.size()};
+    clusters.push_back({p});
+  }
+  for (std::size_t p = 0; p < pairs.size(); ++p) {
+    if (pairs[p].anchor) continue;
+    const bool alone = pairs[p].before < 0 || pairs[p].after < 0;
+    const std::string_view name =
+        pairs[p].before < 0 ? after.marks[static_cast<std::size_t>(pairs[p].after)].name
+                            : before.marks[static_cast<std::size_t>(pairs[p].before)].name;
+    const auto kept = largest.find(name);
+    if (alone && kept != largest.end() && !regions.is_fusion(regions.of(p)))
+      clusters[kept->second.second].push_back(p);
+    else
+      clusters.push_back({p});
+  }
+  return clusters;
+}
+
 // Swapped sides give the same order: names of a row are compared as a set.
 bool precedes(const Row& a, const Row& b) {
   const Nanos delta_a = std::abs(a.delta()), delta_b = std::abs(b.delta());
@@ -249,15 +290,18 @@ Rows find_rows(const Input& before_input, const Input& after_input) {
   const Regions regions(before, after, pairs);
   // Places of one kernel that changed alike are one row; a place that changed by itself is its own.
   std::map<std::pair<Key, Change>, Draft> drafts;
-  for (std::size_t p = 0; p < pairs.size(); ++p) {
+  for (const Cluster& cluster : find_clusters(before, after, pairs, regions)) {
     const auto add = [&](Draft& draft) {
-      enter(before, pairs[p].before, draft.before, draft.before_groups, draft.before_kernels);
-      enter(after, pairs[p].after, draft.after, draft.after_groups, draft.after_kernels);
+      for (const std::size_t p : cluster) {
+        enter(before, pairs[p].before, draft.before, draft.before_groups, draft.before_kernels);
+        enter(after, pairs[p].after, draft.after, draft.after_groups, draft.after_kernels);
+      }
     };
     Draft alone;
     add(alone);
-    const Change change = row_of(before, after, std::move(alone), regions.of(p)).shown.change;
-    add(drafts[{key_of(before, after, pairs[p], regions.of(p)), change}]);
+    const std::int64_t region = regions.of(cluster.front());
+    const Change change = row_of(before, after, std::move(alone), region).shown.change;
+    add(drafts[{key_of(before, after, pairs[cluster.front()], region), change}]);
   }
   Rows result;
   for (auto& [key, draft] : drafts)

@@ -32,6 +32,10 @@ double calls_of(const Row& row) {
   return row.shown.after ? row.shown.after->calls_per_step : row.shown.before->calls_per_step;
 }
 
+const std::string& full_name(const KernelChange& kernel) {
+  return kernel.after ? kernel.after->name : kernel.before->name;
+}
+
 std::string where_text(const Row& row) {
   const std::string calls = fmt::format("{} calls a step", text::amount(calls_of(row)));
   return row.shown.place.empty() ? calls : calls + ", " + row.shown.place;
@@ -149,16 +153,45 @@ void judge_load(Case& c) {
 void judge_fusion(Case& c) {
   for (const Region& region : c.rows.regions) examine_region(c, region);
   if (c.found("fusion-lost")) return;
-  c.rule_out(
-      "fusion-lost", "a fused kernel fell apart",
-      fmt::format("{} → {} kernels a step", text::amount(c.comparison.before.kernels_per_step),
-                  text::amount(c.comparison.after.kernels_per_step)));
+  c.rule_out("fusion-lost", "a fused kernel fell apart",
+             fmt::format("{} kernels a step", counts_text(c.comparison.before.kernels_per_step,
+                                                          c.comparison.after.kernels_per_step)));
+}
+
+void judge_device(Case& c) {
+  const std::string &a = c.comparison.before.device, &b = c.comparison.after.device;
+  if (a.empty() || b.empty() || a == b) return;
+  // What both sides do, by the same kernel or by the one that this device gets for it. More calls are
+  // no matter of the device.
+  const auto rows = c.free_rows([](const Row& row) {
+    const Change change = row.shown.change;
+    const bool counted = change == Change::kMoreCalls || change == Change::kFewerCalls;
+    return row.shown.before && row.shown.after && !counted && change != Change::kSame &&
+           !known::is_comm(row.shown.role);
+  });
+  Cause cause = c.cause_of("other-device", rows);
+  cause.confidence = Confidence::kLikely;
+  cause.claim = fmt::format(
+      "recorded on {} before, on {} after: {} kernels that do the same work take another time", a,
+      b, rows.size());
+  cause.disproved_if = "the difference stays on one device for both sides";
+  cause.fix = "record both sides on the same kind of device";
+  cause.alternatives = {"`culprit floor` says what each device allows"};
+  c.enter(std::move(cause));
 }
 
 void judge_replaced(Case& c) {
-  for (const std::size_t r :
-       c.free_rows([](const Row& row) { return row.shown.change == Change::kReplaced; }))
-    accuse_replaced(c, r);
+  const auto other = [](const Row& row) { return row.shown.change == Change::kReplaced; };
+  for (const std::size_t r : c.free_rows(other)) accuse_replaced(c, r);
+  const auto rest = c.free_rows(other);  // each too small, together perhaps not
+  if (rest.size() > 1) {
+    Cause cause = c.cause_of("replaced-kernel", rest);
+    cause.confidence = Confidence::kLikely;
+    cause.claim = fmt::format("{} kernels are other ones at the same places", rest.size());
+    cause.disproved_if = "the old kernels take as long on this load";
+    cause.fix = "compare the versions of the libraries on both sides";
+    c.enter(std::move(cause));
+  }
   if (c.found("replaced-kernel")) return;
   std::size_t kept = 0;
   for (const Row& row : c.rows.rows) kept += row.kept() ? 1U : 0U;
@@ -170,12 +203,14 @@ void judge_replaced(Case& c) {
 void judge_rest(Case& c) {
   // Communication has its judge; the copies of one kernel on several grids are one cause.
   const auto rows = c.free_rows([](const Row& row) {
-    return row.shown.change != Change::kSame && !known::is_comm(row.shown.role);
+    const Change change = row.shown.change;
+    return change != Change::kSame && change != Change::kReplaced &&
+           !known::is_comm(row.shown.role);
   });
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> alike;
   for (const std::size_t r : rows) {
     const Wording wording = wording_of(c.rows.rows[r]);
-    alike[{wording.id, shown_name(c.rows.rows[r].shown)}].push_back(r);
+    alike[{wording.id, full_name(c.rows.rows[r].shown)}].push_back(r);
   }
   for (const auto& [key, of_name] : alike) {
     const Wording wording = wording_of(c.rows.rows[of_name.front()]);

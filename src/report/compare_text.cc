@@ -21,8 +21,8 @@ struct Detail {
   int budget_rows, kernels, causes, ruled_out, notes;
 };
 constexpr Detail kAll{1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20};
-constexpr Detail kDetails[] = {{10, 8, 4, 8, 4}, {8, 7, 3, 6, 3}, {7, 6, 3, 4, 3}, {6, 5, 2, 4, 2},
-                               {5, 4, 2, 3, 2},  {4, 4, 1, 3, 2}, {3, 3, 1, 2, 1}};
+constexpr Detail kDetails[] = {{10, 8, 4, 8, 4}, {9, 8, 3, 5, 3}, {8, 7, 2, 4, 2}, {7, 6, 2, 3, 1},
+                               {7, 6, 1, 3, 1},  {6, 5, 1, 2, 1}, {5, 4, 1, 2, 1}, {4, 3, 1, 1, 1}};
 constexpr int kParagraphLines[] = {4, 3, 2, 1};
 
 Ink ink_of(const Comparison& c) {
@@ -39,10 +39,11 @@ void add_sides(Page& page, const Comparisons& pairs) {
                     pairs.all.size(), pairs.all[pairs.headline].name),
         0, 2);
   }
-  for (const auto& [side, word] : {std::pair(&c.before, "before"), std::pair(&c.after, "after ")}) {
-    const int room = page.options().width - 8;
-    page.paragraph(fmt::format("{}  {}", word, page.drop_folders(side->path, room)), 0, 8);
-    page.paragraph(side_text(*side), 8, 8);
+  for (const auto& [side, word] : {std::pair(&c.before, "before"), std::pair(&c.after, "after")}) {
+    constexpr int kKeyWidth = 6;
+    page.entry(word, kKeyWidth,
+               page.drop_folders(side->path, page.options().width - kKeyWidth - 4));
+    page.paragraph(side_text(*side), kKeyWidth + 4, kKeyWidth + 4);
   }
 }
 
@@ -62,7 +63,6 @@ const Cause* first_cause(const Comparison& c) {
 
 void add_headline(Page& page, const Comparisons& pairs, std::optional<double> gate) {
   const Comparison& c = pairs.main();
-  page.blank();
   page.paragraph(comparison_headline(c), 0, 0, ink_of(c));
   if (const Cause* cause = first_cause(c)) {
     if (!cause->where.empty()) page.place(cause->where.front());
@@ -163,8 +163,9 @@ Page compose(const Comparisons& pairs, std::optional<double> gate, const TextOpt
              const Detail& detail, int paragraph_lines) {
   const Comparison& c = pairs.main();
   Page page(options);
-  add_sides(page, pairs);
   add_headline(page, pairs, gate);
+  page.blank();
+  add_sides(page, pairs);
   if (pairs.all.size() > 1) {
     page.blank();
     page.lines(grid_lines(rank_delta_grid(pairs), options, detail.budget_rows));

@@ -53,8 +53,9 @@ std::string because(const Comparison& c) {
   }
   if (cause == nullptr) return "no single cause was found; the tables say where it went";
   const double part = static_cast<double>(cause->exposed) / static_cast<double>(c.delta);
-  const std::string share =
-      part <= 1.005 ? fmt::format(" ({})", text::percent(std::min(1.0, part))) : "";
+  const std::string share = part > 1.005   ? std::string()
+                            : part > 0.995 ? std::string(", all of it")
+                                           : fmt::format(" of it ({})", text::percent(part));
   return fmt::format("{} accounts for {}{}", cause->id,
                      text::duration(std::abs(cause->exposed), true), share);
 }
@@ -89,8 +90,8 @@ std::string signed_percent(double share) {
 
 std::string noise_text(const Comparison& c) {
   if (!c.p_value) return "too few steps to judge noise";
-  const std::string p = *c.p_value < 0.0001 ? std::string("p < 0.0001")
-                                            : fmt::format("p {}", text::number(*c.p_value));
+  const std::string p =
+      *c.p_value < 0.0001 ? std::string("p<0.0001") : fmt::format("p={}", text::number(*c.p_value));
   return fmt::format("± {}, {}", text::duration(c.noise.value_or(0), true), p);
 }
 
@@ -208,9 +209,9 @@ Grid rank_delta_grid(const compare::Comparisons& pairs) {
                   {"before", "before_ns", CellKind::kTime},
                   {"after", "after_ns", CellKind::kTime},
                   {"difference", "delta_ns", CellKind::kDelta},
-                  {"of it comm", "comm_delta_ns", CellKind::kDelta},
-                  {"verdict", "verdict"},
-                  {"largest cause", "cause"}};
+                  {"of it comm", "comm_delta_ns", CellKind::kDelta, false, 76},
+                  {"verdict", "verdict", CellKind::kText, false, 60},
+                  {"largest cause", "cause", CellKind::kText, false, 70}};
   for (const compare::Ranked& rank : pairs.all) {
     const Comparison& c = rank.comparison;
     const bool usable = c.outcome != Outcome::kNotComparable;
