@@ -60,7 +60,8 @@ class Longest {
   }
 
   Nanos from_, to_;
-  std::array<std::size_t, 8 * 65> counts_{};
+  static constexpr std::size_t kBuckets = std::size_t{8} * 65;
+  std::array<std::size_t, kBuckets> counts_{};
   std::size_t limit_ = 0, of_limit_ = 0, left_out_ = 0;
 };
 

@@ -121,7 +121,7 @@ def check_limits(folder):
     at = 0
     long = "x" * 3_000
     for i in range(90_000):
-        events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": at, "dur": 1, "args": {"correlation": i + 1}})
+        events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": at, "dur": 0.5 + i * 7919 % 90_001 / 1000, "args": {"correlation": i + 1}})
         events.append({"ph": "X", "cat": "cpu_op", "name": f"aten::op{i % 5000}{long if i % 50 == 0 else ''}", "pid": 9, "tid": 9, "ts": at - 0.5, "dur": 2})
         events.append({"ph": "X", "cat": "kernel", "name": f"kernel_{i % 700}{long}" if i < 1400 else f"kernel_{i % 700}", "pid": 0, "tid": 7, "ts": at + 5,
                        "dur": 3, "args": {"correlation": i + 1, "device": 0, "stream": 7, "grid": [i % 700 + 1, 1, 1], "block": [128, 1, 1]}})
@@ -135,6 +135,10 @@ def check_limits(folder):
     check_columns(drawing)
     drawn = sum(len(lane["ns"]) for lane in [*drawing["streams"], *drawing["threads"]])
     assert 50_000 <= drawn <= 60_000, drawn
+    # Calls that are drawn are the longest, as sorting them says; a bucket of lengths is an eighth of a power of two wide.
+    calls = sorted(n for lane in drawing["threads"] for n, kind in zip(lane["ns"], lane["kind"], strict=True) if kind == 3)
+    longest = sorted(round(1000 * e["dur"]) for e in events if e["cat"] == "cuda_runtime")[-len(calls):]
+    assert 10_000 < len(calls) < 90_000 and calls[0] >= 0.875 * longest[0] and calls[len(calls) // 3:] == longest[len(calls) // 3:]
     left_out = drawing["left_out"]
     total = sum(left_out[kind] for kind in ("activities", "calls", "ops", "marks", "frames"))
     assert drawn + total == 3 * 90_000, "what is left out is not all counted"

@@ -165,5 +165,31 @@ TEST(NoteGuide, EveryCodeHasAMeaningAndARemedy) {
   EXPECT_EQ(find_note_guide("no-such-code"), nullptr);
 }
 
+TEST(JsonWriter, TightValuesHaveNoBlanksAndLongTextsLoseTheirMiddle) {
+  JsonWriter w(8);
+  w.begin_object({}, JsonLayout::kTight);
+  w.begin_array("n", JsonLayout::kBlock);
+  for (int i = 0; i < 3; ++i) w.integer({}, i);
+  w.end();
+  w.text("t", "12345678");
+  w.text("u", "123456789");
+  w.end();
+  EXPECT_EQ(w.take(), "{\"n\": [0,1,2],\"t\": \"12345678\",\"u\": \"1234 … 6789\"}\n");
+}
+
+TEST(Json, LimitsLeaveOutTheEndsOfLists) {
+  const test::SampleAnswer sample = test::sample_answer();
+  const json all = document(sample.answer);
+  const JsonLimits limits{.kernels = 2, .kernels_of_suspect = 0, .facts = 1, .text = 1'000};
+  const json few = json::parse(render_json(sample.answer, std::nullopt, limits));
+  ASSERT_GT(all["kernels"].size(), 2u);
+  ASSERT_GT(all["facts"].size(), 1u);
+  EXPECT_EQ(few["kernels"].size(), 2u);
+  EXPECT_EQ(few["kernels"][0], all["kernels"][0]);
+  EXPECT_EQ(few["facts"].size(), 1u);
+  EXPECT_TRUE(few["suspects"][0]["kernels"].empty());
+  EXPECT_EQ(few["budget"], all["budget"]);
+}
+
 }  // namespace
 }  // namespace culprit::report

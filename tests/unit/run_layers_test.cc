@@ -126,5 +126,54 @@ TEST(Layers, UnrelatedCountsGiveNone) {
   EXPECT_EQ(layers_of(k).count, std::nullopt);
 }
 
+// The layers of a marked step of these kernels, which begin 10 us apart and last 9 us.
+LayerSpans spans_of(const std::vector<std::string>& kernels) {
+  TraceMaker m;
+  m.mark("step[DECODE bs=1]", 0, 1'000'000);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const auto at = static_cast<Nanos>(10 * i);
+    m.launched(kernels[i], at, at + 100, 9);
+  }
+  const auto run = build(m.trace, {});
+  EXPECT_TRUE(run.ok());
+  LayerSpans spans = layer_spans(*run, run->steps.front());
+  const Nanos zero = run->activities.front().begin;
+  for (store::Span& span : spans.spans) span = {span.begin - zero, span.end - zero};
+  return spans;
+}
+
+TEST(LayerSpans, FollowAnOrderThatRepeats) {
+  std::vector<std::string> k{"gather"};
+  repeat(k, 12, {"norm", "gemm", "attn", "gemm 2", "moe"});
+  repeat(k, 1, {"lm_head"});
+  const LayerSpans spans = spans_of(k);
+  EXPECT_EQ(spans.how, "order");
+  ASSERT_EQ(spans.spans.size(), 12u);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const auto first = static_cast<Nanos>(1 + 5 * i);
+    EXPECT_EQ(spans.spans[i].begin, 10'000 * first);
+    EXPECT_EQ(spans.spans[i].end, 10'000 * (first + 4) + 9'000);
+  }
+}
+
+// Dense layers before sparse ones have no period: from attention to attention, the last as long as
+// the others.
+TEST(LayerSpans, FollowAKernelOfEveryLayerWhereNoOrderRepeats) {
+  std::vector<std::string> k{"embedding"};
+  repeat(k, 3, {"attn", "o", "dense gate_up", "silu", "dense down"});
+  repeat(k, 9, {"attn", "o", "router", "moe 1", "silu", "moe 2", "shared"});
+  repeat(k, 1, {"final", "lm_head"});
+  const LayerSpans spans = spans_of(k);
+  EXPECT_EQ(spans.how, "one-kernel");
+  ASSERT_EQ(spans.spans.size(), 12u);
+  EXPECT_EQ(spans.spans[0], (store::Span{10'000, 60'000}));
+  EXPECT_EQ(spans.spans[3], (store::Span{160'000, 230'000}));
+  EXPECT_EQ(spans.spans[11].length(), 70'000);
+}
+
+TEST(LayerSpans, AreNoneWhereTheLayersAreNotKnown) {
+  EXPECT_TRUE(spans_of({"a", "b", "c", "d"}).spans.empty());
+}
+
 }  // namespace
 }  // namespace culprit::run

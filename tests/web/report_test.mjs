@@ -61,9 +61,25 @@ async function checkTimeline(page) {
   for (const words of ["whole-pool-cast", "grid 557,496", "856 MB", "GB/s in this call", "aten::_to_copy", "flashinfer_mla_backend.py:639", "cudaLaunchKernel"])
     assert.ok((await details.textContent()).includes(words), `the details lack "${words}"`);
 
+  const hover = await page.evaluate(() => {
+    const {model, view} = globalThis.culprit.timeline;
+    const id = model.ofSuspect(0)[0];
+    return {x: view.x(model.begin[id] + model.length[id] / 2), y: view.yOf(id) + 8};
+  });
+  await page.getByRole("button", {name: "show the whole step"}).click();
+  await canvas.hover({position: hover});
+  const readout = await page.locator("#timeline .readout").textContent();
+  for (const words of ["copy -> bf16: 8", "grid 557,496", "856 MB at", "GB/s", "aten::copy_", "flashinfer_mla_backend.py:639", "stream 7"])
+    assert.ok(readout.includes(words), `what is under the pointer lacks "${words}": ${readout}`);
+
   const whole = await view(page);
   const box = await canvas.boundingBox();
   await page.mouse.move(box.x + box.width * 0.3, box.y + 70);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.mouse.wheel(0, 1);
+  await settle(page);
+  assert.equal((await view(page)).length, whole.length, "a wheel that scrolls the page zooms nothing");
+  await canvas.focus();
   await page.mouse.wheel(0, -400);
   await settle(page);
   const near = await view(page);

@@ -58,6 +58,12 @@ export function table(caption: string, columns: Column[], rows: Child[][], class
       el("tbody", {}, rows.map((row, r) => el("tr", {class: classes[r]}, row.map(cell))))));
 }
 
+const isNothing = (child: Child): boolean =>
+  child === null || child === undefined || child === false || (Array.isArray(child) && child.every(isNothing));
+
+// A label and what it says, for a list of them; nothing where it says nothing.
+export const line = (label: string, ...value: Child[]): Child => (isNothing(value) ? null : [el("dt", {}, label), el("dd", {}, value)]);
+
 export function section(id: string, title: string, ...children: Child[]): HTMLElement {
   return el("section", {id, "aria-labelledby": `${id}-title`}, el("h2", {id: `${id}-title`}, title), children);
 }

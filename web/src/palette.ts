@@ -13,6 +13,10 @@ const OWNERS: Record<string, [string, string]> = {
   "reduce": ["#3f7f8f", "#7bb7c6"], "other-kernel": ["#66707c", "#a3adb9"], "graph": ["#55606e", "#8e9aa8"],
 };
 const IDLE: [string, string] = ["#c3c8cf", "#4a515b"];
+const IDLES: Record<string, [string, string]> = {
+  "idle-host-launch": ["#b4bcc6", "#5b6470"], "idle-host-sync": ["#cbd1d9", "#444c56"], "idle-host-work": ["#9da6b1", "#6d7783"],
+  "idle-stall": ["#87919d", "#7f8a97"], "unexplained": ["#dfe3e8", "#363d46"],
+};
 const HOST: Record<string, [string, string]> = {
   frame: ["#c9d6ea", "#34445e"], mark: ["#d8d2ee", "#453f66"], op: ["#bfe0d4", "#2b5548"], call: ["#f0d9b5", "#6a522c"],
 };
@@ -21,7 +25,7 @@ const ACCUSED: [string, string] = ["#cf1f3a", "#ff5d6f"];
 const pick = (pair: [string, string], theme: Theme): string => pair[theme === "dark" ? 1 : 0];
 
 export const isIdle = (owner: string): boolean => owner.startsWith("idle-") || owner === "unexplained";
-export const ownerColor = (owner: string, theme: Theme): string => pick(OWNERS[owner] ?? IDLE, theme);
+export const ownerColor = (owner: string, theme: Theme): string => pick(OWNERS[owner] ?? IDLES[owner] ?? IDLE, theme);
 export const hostColor = (kind: string, theme: Theme): string => pick(HOST[kind] ?? IDLE, theme);
 export const accusedColor = (theme: Theme): string => pick(ACCUSED, theme);
 

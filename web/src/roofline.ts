@@ -13,7 +13,7 @@ interface Dot { index: number; kernel: Kernel; x: number; y: number; accused: bo
 // Powers of ten inside a scale.
 const powers: uPlot.Axis.Splits = (_plot, _axis, min, max) => Array.from({length: 25}, (_, i) => 10 ** (i - 6)).filter((p) => p >= min && p <= max);
 const radius = (dot: Dot): number => 3 + 17 * Math.sqrt(Math.min(1, dot.kernel.share));
-const rate = (gbps: number): string => (gbps >= 1000 ? `${number(gbps / 1000)} TB/s` : `${number(gbps)} GB/s`);
+const rate = (gbps: number): string => `${bytes(Math.round(gbps * 1e9))}/s`;
 
 function drawRoof(plot: uPlot, peak: number | null, colors: Ink): void {
   const {ctx, bbox} = plot;

@@ -1,6 +1,6 @@
 // Who is accused: the claim, the tensor, the kernel's figures, the fix, what would disprove it, and every fact behind it.
 import type {Answer, Drawing, Fact, Kernel, Maybe, Suspect} from "./data";
-import {el, name, section, table, type Child} from "./dom";
+import {el, line, name, section, table, type Child} from "./dom";
 import {amount, bytes, count, duration, figure, number, percent, UNITS} from "./format";
 import {gainWords, place, share} from "./words";
 
@@ -47,10 +47,6 @@ function facts(answer: Answer, suspect: Suspect): Child {
   if (rows.length === 0) return null;
   return el("details", {}, el("summary", {}, `${rows.length} facts`),
     table(`facts about ${suspect.id}`, [{title: "fact"}, {title: "what"}, {title: "value", number: true}, {title: "how it was had"}, {title: "ask again"}], rows));
-}
-
-function line(label: string, ...value: Child[]): Child {
-  return value.every((v) => v === null || v === undefined || v === false) ? null : [el("dt", {}, label), el("dd", {}, value)];
 }
 
 // `k`: its largest kernel, an index into the answer's. `show`: leads to its calls in the timeline, where they are drawn.

@@ -1,13 +1,8 @@
 // What is known about one event of the timeline.
-import type {Child} from "../dom";
-import {el, name} from "../dom";
+import {el, line, name, type Child} from "../dom";
 import {bytes, count, duration, figure, number, percent} from "../format";
 import {place} from "../words";
 import {Kind, KIND_WORDS, NONE, type Model} from "./model";
-
-function line(label: string, ...value: Child[]): Child {
-  return value.every((v) => v === null || v === undefined || v === false) ? null : [el("dt", {}, label), el("dd", {}, value)];
-}
 
 // Operators or frames around a call, outermost first.
 function around(model: Model, id: number, kind: Kind): string[] {
@@ -57,6 +52,23 @@ function originLines(model: Model, id: number): Child[] {
   ];
 }
 
+const IDLE_WORDS: Record<string, string> = {
+  "idle-host-launch": "the device waits for a launch that comes late", "idle-host-sync": "the host waited for the device just before",
+  "idle-host-work": "the launching thread computes something of its own", "idle-stall": "nothing at all happens on the host",
+  "unexplained": "nothing recorded explains it",
+};
+
+function gapLines(model: Model, id: number): Child[] {
+  const next = model.nextActivity(model.end(id));
+  const call = next === NONE ? NONE : model.link[next]!;
+  return [
+    line("what", "the device is idle: ", IDLE_WORDS[model.owner(id)] ?? model.owner(id)),
+    line("ended by", next !== NONE && [name(model.label(next)), call !== NONE && [", launched by ", name(model.label(call)),
+      ` ${duration(Math.max(0, model.begin[next]! - model.begin[call]!))} before`]]),
+    line("around that launch", call !== NONE && model.parent[call] !== NONE && chain([...around(model, call, Kind.Frame).slice(-2), ...around(model, call, Kind.Op)])),
+  ];
+}
+
 export function details(model: Model, id: number): Child[] {
   const kind = model.kind[id]! as Kind;
   const suspect = model.accusedBy[id] === NONE ? null : model.answer.suspects[model.accusedBy[id]!];
@@ -69,7 +81,8 @@ export function details(model: Model, id: number): Child[] {
       line("took", el("strong", {}, duration(model.length[id]!)), ` (${count(model.length[id]!)} ns)`),
       line("begins", `${duration(model.begin[id]!)} from the step's begin`, layer !== NONE && `, in layer ${layer}`,
         !model.ofStep(id) && ", of another step"),
-      line("what", KIND_WORDS[kind]!, " on ", name(model.lanes[model.lane[id]!]!.title)),
+      kind !== Kind.Gap && line("what", KIND_WORDS[kind]!, " on ", name(model.lanes[model.lane[id]!]!.title)),
+      kind === Kind.Gap && gapLines(model, id),
       kind === Kind.Activity && [kernelLines(model, id), originLines(model, id)],
       kind < Kind.Activity && [
         line("inside", model.parent[id] !== NONE && chain([...around(model, id, Kind.Frame).slice(-3), ...around(model, id, Kind.Op)])),

@@ -1,7 +1,7 @@
 // The timeline's events as columns, laid out: which lane, which row of it, what encloses what. Ids run over the threads'
 // events first, as the drawing counts them, then the streams', then the idle times. O(n) once; a search is O(names + n).
 import {fromDifferences, type Answer, type Drawing} from "../data";
-import {duration} from "../format";
+import {bytes, count, duration, number} from "../format";
 
 export const enum Kind { Frame, Mark, Op, Call, Activity, Gap }
 export const KIND_WORDS = ["Python function", "mark", "operator", "API call", "device activity", "idle"];
@@ -170,10 +170,27 @@ export class Model {
     return found.sort((a, b) => this.begin[a]! - this.begin[b]!);
   }
 
-  // One line that says what an event is.
+  // The first activity of any stream that begins at `t` or behind.
+  nextActivity(t: number): number {
+    let next = NONE;
+    for (const row of this.lanes.flatMap((lane) => (lane.of === "stream" ? lane.rows : []))) {
+      const i = firstAfter(row.begin, t - 1);
+      if (i < row.id.length && (next === NONE || row.begin[i]! < this.begin[next]!)) next = row.id[i]!;
+    }
+    return next;
+  }
+
+  // One line that says what an event is: of a kernel its geometry, bytes and rate, its operator and line.
   say(id: number): string {
-    const lane = this.lanes[this.lane[id]!]!;
-    return `${this.label(id)}, ${duration(this.length[id]!)}, ${KIND_WORDS[this.kind[id]!]!} on ${lane.title}`;
+    const lane = this.lanes[this.lane[id]!]!, took = this.length[id]!, what = this.what[id]!;
+    const kernel = this.kind[id] === Kind.Activity && what >= 0 ? this.answer.kernels[what]! : null;
+    const parts = [`${this.label(id)}: ${duration(took)}`];
+    if (kernel?.grid && kernel.block) parts.push(`grid ${kernel.grid.map(count).join(" × ")} of ${kernel.block.map(count).join(" × ")}`);
+    if (kernel?.bytes && took > 0) parts.push(`${bytes(kernel.bytes)} at ${number(kernel.bytes / took)} GB/s`);
+    if (kernel?.op) parts.push(kernel.op);
+    if (kernel?.source) parts.push(`${kernel.source.file.replace(/^.*\//, "")}:${kernel.source.line}`);
+    if (!kernel) parts.push(KIND_WORDS[this.kind[id]!]!);
+    return [...parts, lane.title].join("; ");
   }
 }
 
