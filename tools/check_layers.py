@@ -24,8 +24,10 @@ MAY_INCLUDE = {
     "lab/files": "lab/model lab/number base",
     "lab/kernels": "lab/number base",
     "lab/oracle": "lab/model lab/number base",
-    "lab/engine": "lab/kernels lab/model lab/number base",
-    "lab/tool": "lab/engine lab/oracle lab/files lab/kernels lab/model lab/number base",
+    "lab/ranks": "base",
+    "lab/mpi": "lab/ranks base",
+    "lab/engine": "lab/ranks lab/kernels lab/model lab/number base",
+    "lab/tool": "lab/engine lab/oracle lab/files lab/kernels lab/model lab/number lab/ranks base",
     "profile": "",
     "app": "cli forge lab/tool",
 }

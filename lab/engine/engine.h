@@ -24,6 +24,7 @@ struct EngineOptions {
   std::int64_t batch = 1;       // requests that run at once
   std::int64_t longest = 4096;  // tokens of a request, prompt and answer
   std::int64_t chunk = 64;      // prompt tokens in a step, beside those that decode
+  Ranks* ranks = nullptr;       // with the other shares of the model; they make the same calls
 };
 
 struct Request {
@@ -58,6 +59,7 @@ class Engine {
 
   void set_recorder(Recorder* recorder) { launch_.set_recorder(recorder); }
   const Pool& pool() const { return pool_; }
+  std::int64_t vocab() const { return vocab_; }  // tokens that a prompt may hold
   std::int64_t buffer_bytes() const { return forward_->bytes(); }
   int threads() const { return workers_.threads(); }
 
@@ -89,6 +91,7 @@ class Engine {
 
   const Weights& weights_;
   EngineOptions options_;
+  std::int64_t vocab_;
   Workers workers_;
   Launcher launch_;
   Pool pool_;

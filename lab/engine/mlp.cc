@@ -7,6 +7,8 @@
 namespace culprit::lab {
 namespace {
 
+constexpr std::int64_t kElsewhere = -1;  // the pair of an expert that this rank does not hold
+
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
@@ -88,15 +90,18 @@ void MlpBlock::group(const LayerWeights& layer, std::int64_t tokens) {
   for (std::int64_t i = 0; i < tokens * each; ++i) ++next_[chosen_[i]];
   for (std::int64_t expert = 0; expert < experts; ++expert) {
     const std::int64_t count = next_[expert];
-    next_[expert] = pairs_;
-    if (count == 0) continue;
+    const bool held = !layer.experts[at(expert)].gate.empty();
+    next_[expert] = held ? pairs_ : kElsewhere;
+    if (count == 0 || !held) continue;
     for (std::int64_t i = 0; i < count; ++i)
       group_of_[pairs_ + i] = static_cast<std::int64_t>(groups_);
     group_[groups_++] = {&layer.experts[at(expert)], pairs_, count};
     pairs_ += count;
   }
   for (std::int64_t i = 0; i < tokens * each; ++i) {
-    pair_[i] = next_[chosen_[i]]++;
+    pair_[i] = next_[chosen_[i]];
+    if (pair_[i] == kElsewhere) continue;
+    ++next_[chosen_[i]];
     token_of_[pair_[i]] = i / each;
   }
 }
@@ -155,7 +160,8 @@ void MlpBlock::combine(int layer, std::int64_t tokens, float* y) {
     else
       std::fill(sum, sum + hidden, 0.0F);
     for (std::int64_t i = t * each; i < (t + 1) * each; ++i)
-      tools_.kernels.add_scaled(out_ + pair_[i] * hidden, chosen_weights_[i], hidden, sum);
+      if (pair_[i] != kElsewhere)
+        tools_.kernels.add_scaled(out_ + pair_[i] * hidden, chosen_weights_[i], hidden, sum);
   });
 }
 
