@@ -26,9 +26,9 @@ Result<Stretch> stretch_of(const Slot& slot, std::int64_t extent, const Shard& s
   if (units % shard.of != 0)
     return cannot_cut(slot, shard,
                       fmt::format("its {} {} do not divide", units,
-                                  slot.units > 0                          ? "heads"
+                                  slot.units > 0                     ? "heads"
                                   : slot.division == Division::kCols ? "columns"
-                                                                          : "rows"));
+                                                                     : "rows"));
   const std::int64_t count = units / shard.of * unit;
   return Stretch{shard.rank * count, count};
 }
@@ -36,7 +36,7 @@ Result<Stretch> stretch_of(const Slot& slot, std::int64_t extent, const Shard& s
 }  // namespace
 
 Result<Share> share_of(const ModelConfig& config, const Slot& slot, const Matrix& like,
-                     const Shard& shard) {
+                       const Shard& shard) {
   if (shard.of < 1 || shard.rank < 0 || shard.rank >= shard.of)
     return indivisible(fmt::format("there is no rank {} of {}", shard.rank, shard.of));
   if (shard.expert_groups < 1 || shard.of % shard.expert_groups != 0)

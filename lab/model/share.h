@@ -27,6 +27,6 @@ inline Share whole_of(const Slot& slot) { return {0, slot.rows, 0, slot.cols}; }
 
 // `like`: the format and scale blocks of the slot's matrix. Errors name what does not divide.
 Result<Share> share_of(const ModelConfig& config, const Slot& slot, const Matrix& like,
-                     const Shard& shard);
+                       const Shard& shard);
 
 }  // namespace culprit::lab

@@ -55,8 +55,9 @@ Ranks* refused(char* fault, std::size_t room, const char* why) {
 }  // namespace
 }  // namespace culprit::lab
 
-extern "C" [[gnu::visibility("default")]] culprit::lab::Ranks* culprit_open_mpi(
-    std::uint32_t door, char* fault, std::size_t room) {
+extern "C" [[gnu::visibility("default")]] culprit::lab::Ranks* culprit_open_mpi(std::uint32_t door,
+                                                                                char* fault,
+                                                                                std::size_t room) {
   using namespace culprit::lab;
   if (door != kMpiDoor)
     return refused(fault, room, "the module is of another version than the program");

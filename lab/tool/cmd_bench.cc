@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/text.h"
 #include "lab/engine/engine.h"
@@ -11,6 +12,7 @@
 #include "lab/tool/bench_report.h"
 #include "lab/tool/commands.h"
 #include "lab/tool/model.h"
+#include "lab/tool/ranks.h"
 
 namespace culprit::lab {
 namespace {
@@ -18,7 +20,7 @@ namespace {
 constexpr std::int64_t kWarmUp = 2;  // steps: caches, pages and cores wake up
 constexpr int kPassesBetween = 3;    // of the roof, before each run and after the last
 
-EngineOptions engine_options(const Options& options, const BenchRun& run) {
+EngineOptions engine_options(const Options& options, Ranks* ranks, const BenchRun& run) {
   EngineOptions out;
   out.longest = run.context + 1 + kWarmUp + options.steps;
   const std::int64_t pages = (out.longest + options.page - 1) / options.page;
@@ -30,21 +32,31 @@ EngineOptions engine_options(const Options& options, const BenchRun& run) {
   out.page = options.page;
   out.pool_tokens = options.pool_tokens > 0 ? options.pool_tokens : run.batch * pages * out.page;
   out.chunk = 1;  // contexts are drawn: every step decodes
+  out.ranks = ranks;
   return out;
 }
 
-Status measure(const Options& options, const Weights& weights, Screen& screen, BenchRun& run) {
-  TRY(const auto engine, Engine::make(weights, engine_options(options, run)));
+Status prepare(const Options& options, const Weights& weights, Ranks* ranks, const BenchRun& run,
+               std::unique_ptr<Engine>& engine) {
+  TRY(engine, Engine::make(weights, engine_options(options, ranks, run)));
   for (std::int64_t i = 0; i < run.batch; ++i) {
     Request request;
     const auto place = static_cast<std::uint64_t>(i);
     request.prompt = {static_cast<std::int32_t>(uniform(options.seed, place) *
-                                                static_cast<double>(weights.embedding.rows))};
+                                                static_cast<double>(engine->vocab()))};
     request.new_tokens = kWarmUp + options.steps;
     request.context = run.context;
     request.sampling.seed = options.seed + place;
     TRY([[maybe_unused]] const std::size_t number, engine->submit(std::move(request)));
   }
+  return Ok{};
+}
+
+Status measure(const Options& options, const Weights& weights, Ranks* ranks, Screen& screen,
+               BenchRun& run) {
+  std::unique_ptr<Engine> engine;
+  TRY([[maybe_unused]] const Ok ready,
+      agreed(ranks, prepare(options, weights, ranks, run, engine)));
   run.pool_tokens = engine->pool().shape().tokens;
   run.pool_bytes = engine->pool().shape().bytes();
   run.threads = engine->threads();
@@ -68,23 +80,28 @@ std::vector<Reading> readings_of(const Options& options) {
 
 }  // namespace
 
-Status bench(const Options& options, Screen& screen) {
+Status bench(const Options& options, Ranks* ranks, Screen& screen) {
   screen.progress("making the model");
   LoadedModel model;
-  TRY([[maybe_unused]] const Ok loaded, load_model(options, model));
+  TRY([[maybe_unused]] const Ok loaded, agreed(ranks, load_model(options, model, ranks)));
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size());
   Team team(threads);
-  TRY(Roof roof, Roof::prepare(team, options.isa.value_or(best_isa())));
+  Result<Roof> roof = Roof::prepare(team, options.isa.value_or(best_isa()));
+  TRY([[maybe_unused]] const Ok ready,
+      agreed(ranks, roof.ok() ? Status(Ok{}) : Status(roof.error())));
   BenchReport report{.model = model.name,
                      .layers = layers_of(model.weights->config),
+                     .ranks = options.ranks,
+                     .expert_groups = options.shard.expert_groups,
                      .model_bytes = model.bytes,
                      .isa = options.isa.value_or(best_isa()),
                      .kv_format = options.kv_format,
                      .runs = {}};
   const auto pass_roof = [&] {
     screen.progress("measuring the memory's bandwidth");
-    for (int pass = 0; pass < kPassesBetween; ++pass) roof.pass();
+    if (ranks != nullptr) ranks->barrier();  // what a rank gets while all of them read
+    for (int pass = 0; pass < kPassesBetween; ++pass) roof->pass();
   };
   for (const Reading reading : readings_of(options))
     for (const std::int64_t batch : options.batch)
@@ -94,11 +111,12 @@ Status bench(const Options& options, Screen& screen) {
         run.reading = reading;
         run.batch = batch;
         run.context = context;
-        TRY([[maybe_unused]] const Ok measured, measure(options, *model.weights, screen, run));
+        TRY([[maybe_unused]] const Ok measured,
+            measure(options, *model.weights, ranks, screen, run));
       }
   pass_roof();
-  report.read_rate = roof.best(Move::kRead);
-  report.copy_rate = roof.best(Move::kCopy);
+  report.read_rate = roof->best(Move::kRead);
+  report.copy_rate = roof->best(Move::kCopy);
   return screen.answer(bench_text(report), bench_json(report));
 }
 

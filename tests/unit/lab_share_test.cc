@@ -75,16 +75,15 @@ TEST(Share, IsASliceOfTheWhole) {
       auto whole = random_weights(model);
       ASSERT_TRUE(whole.ok());
       Workers workers(1);
-      for (const Shard shape : {Shard{0, 1}, Shard{0, 2}, Shard{0, 4}, Shard{0, 4, 4}, Shard{0, 4, 2}})
-        for (Shard shard = shape; shard.rank < shard.of; ++shard.rank) {
-          auto drawn = random_weights(model, shard);
-          ASSERT_TRUE(drawn.ok()) << drawn.error().what;
-          expect_share(whole->weights, drawn->weights, shard);
-          Weights copied = whole->weights;
-          const auto pages = make_resident(copied, workers, shard);
-          ASSERT_TRUE(pages.ok()) << pages.error().what;
-          expect_share(whole->weights, copied, shard);
-        }
+      for (const Shard shard : {Shard{1, 2}, Shard{2, 4}, Shard{3, 4, 4}, Shard{1, 4, 2}}) {
+        auto drawn = random_weights(model, shard);
+        ASSERT_TRUE(drawn.ok()) << drawn.error().what;
+        expect_share(whole->weights, drawn->weights, shard);
+        Weights copied = whole->weights;
+        const auto pages = make_resident(copied, workers, shard);
+        ASSERT_TRUE(pages.ok()) << pages.error().what;
+        expect_share(whole->weights, copied, shard);
+      }
     }
 }
 
@@ -133,7 +132,8 @@ TEST(Share, WhatCannotBeCutIsNamed) {
   has(fault(glm, Scheme::kBf16, {0, 3}), "model.embed_tokens.weight");
   ModelConfig odd = glm;
   odd.vocab = 513;
-  has(fault(odd, Scheme::kBf16, {0, 3}), "q_b_proj.weight\" cannot be cut for 3 ranks: its 4 heads");
+  has(fault(odd, Scheme::kBf16, {0, 3}),
+      "q_b_proj.weight\" cannot be cut for 3 ranks: its 4 heads");
   // Blocks of 128 x 128 in FP8, of 16 in NVFP4, of 32 in Q8_0.
   has(fault(glm, Scheme::kFp8, {0, 2}), "q_b_proj.weight");
   has(fault(glm, Scheme::kFp8, {1, 2}), "192 rows are not whole e4m3 blocks of 128");
