@@ -72,6 +72,13 @@ Status measure(const Options& options, const Weights& weights, Ranks* ranks, Scr
   return Ok{};
 }
 
+// Ranks of one machine read at the same time: what none of its caches holds is their buffers together.
+Result<Roof> prepare_roof(Team& team, Isa isa, const Ranks* ranks) {
+  if (ranks == nullptr) return Roof::prepare(team, isa);
+  TRY(const std::int64_t cache, last_level_cache());
+  return Roof::prepare(team, isa, Roof::kCaches * cache / ranks->local().size);
+}
+
 // Strategies differ in nothing on a pool that needs no cast.
 std::vector<Reading> readings_of(const Options& options) {
   if (options.kv_format == KvFormat::kBf16) return {Reading::kFused};
@@ -87,7 +94,7 @@ Status bench(const Options& options, Ranks* ranks, Screen& screen) {
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size());
   Team team(threads);
-  Result<Roof> roof = Roof::prepare(team, options.isa.value_or(best_isa()));
+  Result<Roof> roof = prepare_roof(team, options.isa.value_or(best_isa()), ranks);
   TRY([[maybe_unused]] const Ok ready,
       agreed(ranks, roof.ok() ? Status(Ok{}) : Status(roof.error())));
   BenchReport report{.model = model.name,

@@ -23,8 +23,7 @@ std::optional<Place> place_in_run();
 
 // Runs `culprit lab ARGS` as so many ranks on this machine; 0, 1 or 2, as they exit. `err`: whether
 // that is a terminal, on which rank 0 may draw. Errors: no MPI, a rank that was killed.
-Result<int> start_ranks(std::span<const std::string_view> args, std::int64_t ranks,
-                        std::FILE* err);
+Result<int> start_ranks(std::span<const std::string_view> args, std::int64_t ranks, std::FILE* err);
 // Joins the others of this process's run, `wanted` in all, and takes this rank's part of the cores.
 // Where there are others but not as many, they are joined all the same: to leave together.
 Status join_ranks(std::int64_t wanted, std::unique_ptr<Ranks>& ranks);

@@ -35,8 +35,8 @@ std::string this_program() {
 // As many ranks as are asked for, whoever the user is and however few cores there are; each rank finds
 // its own cores. mpirun's own rule, that a rank which ends badly ends the others, must stand.
 std::vector<std::string> mpirun_of(std::span<const std::string_view> args, std::int64_t ranks) {
-  std::vector<std::string> words{"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to",
-                                 "none",   "-n"};
+  std::vector<std::string> words{
+      "mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"};
   words.push_back(std::to_string(ranks));
   words.push_back(this_program());
   words.emplace_back("lab");

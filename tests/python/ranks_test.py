@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -128,6 +129,8 @@ class Together(unittest.TestCase):
                     break
             self.assertEqual(len(ranks), 4)
             time.sleep(1)
+            cores = {re.search(r"Cpus_allowed_list:\s*(\S+)", pathlib.Path(f"/proc/{rank}/status").read_text())[1] for rank in ranks}
+            self.assertEqual(len(cores), min(len(os.sched_getaffinity(0)), 4))  # each has its own, while there are some
             os.kill(ranks[2], signal.SIGKILL)
             start = time.monotonic()
             out, err = top.communicate(timeout=60)

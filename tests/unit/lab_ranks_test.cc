@@ -28,8 +28,7 @@ constexpr std::int64_t kLongest = 96;
 void on_all(int size, const std::function<void(Ranks&)>& work) {
   ThreadRanks ranks(size);
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < size; ++rank)
-    threads.emplace_back([&, rank] { work(ranks[rank]); });
+  for (int rank = 0; rank < size; ++rank) threads.emplace_back([&, rank] { work(ranks[rank]); });
   for (std::thread& thread : threads) thread.join();
 }
 
