@@ -25,8 +25,10 @@ MAY_INCLUDE = {
     "lab/files": "lab/model lab/number base",
     "lab/kernels": "lab/number base",
     "lab/oracle": "lab/model lab/number base",
-    "lab/engine": "lab/kernels lab/model lab/number profile base",
-    "lab/tool": "lab/engine lab/oracle lab/files lab/kernels lab/model lab/number profile base",
+    "lab/ranks": "base",
+    "lab/mpi": "lab/ranks base",
+    "lab/engine": "lab/ranks lab/kernels lab/model lab/number profile base",
+    "lab/tool": "lab/engine lab/oracle lab/files lab/kernels lab/model lab/number lab/ranks profile base",
     "profile": "",
     "app": "cli forge lab/tool",
 }

@@ -46,21 +46,23 @@ Result<std::unique_ptr<Engine>> Engine::make(const Weights& weights, const Engin
                           .logits = options.batch,
                           .requests = options.batch,
                           .longest = options.longest};
-  TRY(engine->forward_, Forward::make(weights, engine->pool_, kernels(options.isa),
-                                      engine->forward_launch_, options.reading, limits));
+  TRY(engine->forward_,
+      Forward::make(weights, engine->pool_, kernels(options.isa), engine->forward_launch_,
+                    options.reading, limits, options.ranks));
   return engine;
 }
 
 Engine::Engine(const Weights& weights, const EngineOptions& options, Pool pool)
     : weights_(weights),
       options_(options),
+      vocab_(weights.lm_head.rows * (options.ranks != nullptr ? options.ranks->size() : 1)),
       stream_(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size()),
               options.launch == LaunchMode::kEager ? Stream::Host::kBesideLeader
                                                    : Stream::Host::kAnywhere),
       launch_(stream_, options.habits),
       forward_launch_(stream_, options.habits),
       pool_(std::move(pool)),
-      sampler_(weights.lm_head.rows) {
+      sampler_(vocab_) {
   rows_.reserve(static_cast<std::size_t>(options.batch + options.chunk));
   planned_.reserve(static_cast<std::size_t>(options.batch));
   running_.reserve(static_cast<std::size_t>(options.batch));
@@ -74,9 +76,9 @@ Result<std::size_t> Engine::submit(Request request) {
   if (request.prompt.empty() || request.new_tokens < 1 || request.context < 0)
     return refused("nothing to do", where, "a prompt of one token at least, and one new token");
   for (const std::int32_t token : request.prompt)
-    if (token < 0 || token >= weights_.embedding.rows)
+    if (token < 0 || token >= vocab_)
       return refused(fmt::format("token {} is not in the vocabulary", token), where,
-                     fmt::format("tokens are 0 to {}", weights_.embedding.rows - 1));
+                     fmt::format("tokens are 0 to {}", vocab_ - 1));
   const std::int64_t most = std::min(options_.longest, options_.pool_tokens);
   if (request.new_tokens > most || prompt > most - request.new_tokens)
     return refused(fmt::format("{} tokens and {} new ones do not fit", prompt, request.new_tokens),
@@ -186,12 +188,11 @@ bool Engine::make_room(std::size_t place, std::int64_t tokens, StepReport& repor
 
 // The next token of each request that has all its rows.
 void Engine::launch_draws() {
-  const auto vocab = weights_.lm_head.rows;
   const auto requests = static_cast<std::int64_t>(planned_.size());
-  Launch launch = row_launch("sampling", "sampling_kernel", -1, requests, vocab);
+  Launch launch = row_launch("sampling", "sampling_kernel", -1, requests, vocab_);
   launch.written = requests * 4;
   {
-    const Op op(launch_, "sampling", profile::kFloat(requests, vocab));
+    const Op op(launch_, "sampling", profile::kFloat(requests, vocab_));
     launch_(launch, 1, [this](std::int64_t, int) {
       for (std::size_t i = 0; i < planned_.size(); ++i) {
         const State& state = states_[planned_[i].request];

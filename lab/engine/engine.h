@@ -29,6 +29,7 @@ struct EngineOptions {
   std::int64_t chunk = 64;      // prompt tokens in a step, beside those that decode
   LaunchMode launch = LaunchMode::kGraph;
   Habits habits = {};
+  Ranks* ranks = nullptr;       // with the other shares of the model; they make the same calls
 };
 
 struct Request {
@@ -67,6 +68,7 @@ class Engine {
     forward_launch_.set_recorder(recorder);
   }
   const Pool& pool() const { return pool_; }
+  std::int64_t vocab() const { return vocab_; }  // tokens that a prompt may hold
   std::int64_t buffer_bytes() const { return forward_->bytes(); }
   int threads() const { return stream_.threads(); }
 
@@ -100,6 +102,7 @@ class Engine {
 
   const Weights& weights_;
   EngineOptions options_;
+  std::int64_t vocab_;
   Stream stream_;
   Launcher launch_;          // of the host's thread
   Launcher forward_launch_;  // of whoever walks through the forward pass: in a graph the stream

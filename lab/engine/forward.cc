@@ -18,8 +18,10 @@ PoolShape pool_shape(const Weights& weights) {
 
 Result<std::unique_ptr<Forward>> Forward::make(const Weights& weights, Pool& pool,
                                                const Kernels& kernels, Launcher& launch,
-                                               Reading reading, const StepLimits& limits) {
-  auto forward = std::unique_ptr<Forward>(new Forward(weights, pool, kernels, launch, limits));
+                                               Reading reading, const StepLimits& limits,
+                                               Ranks* ranks) {
+  auto forward =
+      std::unique_ptr<Forward>(new Forward(weights, pool, kernels, launch, limits, ranks));
   if (is_mla(weights)) {
     TRY(forward->mla_, MlaBlock::make(weights, forward->tools_, pool, reading, limits));
   } else {
@@ -31,13 +33,23 @@ Result<std::unique_ptr<Forward>> Forward::make(const Weights& weights, Pool& poo
 }
 
 Forward::Forward(const Weights& weights, Pool&, const Kernels& kernels, Launcher& launch,
-                 const StepLimits& limits)
+                 const StepLimits& limits, Ranks* ranks)
     : weights_(weights),
       config_(weights.config),
       limits_(limits),
+      ranks_(ranks),
       tools_{kernels, launch, Linear(kernels, launch)},
       rope_(config_, is_mla(weights) ? config_.rope_dim : config_.head_dim),
-      mlp_(weights, tools_, limits) {}
+      mlp_(weights, tools_, limits) {
+  if (ranks == nullptr) return;
+  std::string members;
+  for (int rank = 0; rank < ranks->size(); ++rank)
+    members += (rank == 0 ? "[" : ", ") + std::to_string(rank);
+  sum_ = {"allreduce", ranks->size(), profile::Name::lasting(ranks->group()),
+          profile::intern(members + "]")};
+  gather_ = sum_;
+  gather_.collective = "_allgather_base";
+}
 
 std::int64_t Forward::carve(Carver carver) {
   rows_ = carver.take<StepRow>(limits_.rows);
@@ -49,7 +61,11 @@ std::int64_t Forward::carve(Carver carver) {
   y_ = carver.take<float>(limits_.rows * config_.hidden);
   normed_ = carver.take<float>(limits_.rows * config_.hidden);
   head_in_ = carver.take<std::byte>(Input::bytes(limits_.logits, config_.hidden, 1));
-  logits_ = carver.take<float>(limits_.logits * weights_.lm_head.rows);
+  logits_ = own_logits_ = carver.take<float>(limits_.logits * weights_.lm_head.rows);
+  if (ranks_ != nullptr) {
+    logits_ = carver.take<float>(limits_.logits * vocab());
+    gathered_ = carver.take<float>(limits_.logits * vocab());
+  }
   return carver.bytes();
 }
 
@@ -66,11 +82,13 @@ void Forward::operator()(const StepRows& rows) {
   for (std::size_t l = 0; l < weights_.layers.size(); ++l) {
     const auto layer = static_cast<int>(l);
     attention(layer, rows);
-    all_reduce("all-reduce attention", layer, tokens);
+    all_reduce("all-reduce attention", layer, tokens, y_);
+    y_pending_ = true;
     // The MLP makes its inputs ready itself, expert by expert.
     normalise("mlp norm", layer, weights_.layers[l].mlp_norm, tokens, Input(nullptr, 0, {}));
     mlp_(layer, tokens, normed_, y_);
-    all_reduce("all-reduce mlp", layer, tokens);
+    all_reduce("all-reduce mlp", layer, tokens, y_);
+    y_pending_ = true;
     if (tools_.launch.habits().sync_per_layer) tools_.launch.synchronize();
   }
   head(rows);
@@ -84,13 +102,20 @@ void Forward::embed(const StepRows& rows) {
   launch.read = tokens * table.row_bytes();
   const Op op(tools_.launch, "aten::embedding", dtype_of(table.format)(table.rows, table.cols),
               profile::kInt32(tokens));
+  const std::int64_t held = table.rows;  // of the vocabulary, by this rank
+  const std::int64_t first = ranks_ != nullptr ? ranks_->rank() * held : 0;
   tools_.launch(launch, tokens, [=, this](std::int64_t t, int) {
     const StepRow& row = rows[t];
-    dequantize_row(weights_.embedding, row.token, x_ + t * config_.hidden);
+    float* x = x_ + t * config_.hidden;
+    if (row.token >= first && row.token < first + held)
+      dequantize_row(weights_.embedding, row.token - first, x);
+    else
+      std::fill(x, x + config_.hidden, 0.0F);
     rope_.set(t, row.position);
     if (mla_) mla_->begin(t, row);
     if (gqa_) gqa_->begin(t, row);
   });
+  all_reduce("all-reduce embedding", -1, tokens, x_);
   y_pending_ = false;
 }
 
@@ -123,8 +148,16 @@ void Forward::attention(int layer, const StepRows& rows) {
     (*gqa_)(layer, rows, rope_, in, y_);
 }
 
-// Where ranks add up y. A rank by itself has its part only.
-void Forward::all_reduce(std::string_view, int, std::int64_t) { y_pending_ = true; }
+// Ranks add up values [tokens, hidden]. A rank by itself has its part only.
+void Forward::all_reduce(std::string_view kernel, int layer, std::int64_t tokens, float* values) {
+  if (ranks_ == nullptr) return;
+  const std::int64_t count = tokens * config_.hidden;
+  Launch launch = row_launch(kernel, "all_reduce_sum_f32", layer, tokens, config_.hidden);
+  launch.sending = &sum_;
+  const Op op(tools_.launch, "c10d::allreduce_", profile::kFloat(tokens, config_.hidden));
+  tools_.launch(launch, 1,
+                [=, this](std::int64_t, int) { ranks_->all_reduce(values, count); });
+}
 
 // The norm and the vocabulary's scores of the rows that want them.
 void Forward::head(const StepRows& rows) {
@@ -150,12 +183,30 @@ void Forward::head(const StepRows& rows) {
                   });
   }
   tools_.linear("lm_head", -1,
-                {{&weights_.lm_head, in.of(weights_.lm_head), logits_, weights_.lm_head.rows}});
+                {{&weights_.lm_head, in.of(weights_.lm_head), own_logits_, weights_.lm_head.rows}});
+  if (ranks_ != nullptr) gather_logits(wanted);
+}
+
+// The parts of the vocabulary, side by side.
+void Forward::gather_logits(std::int64_t wanted) {
+  const std::int64_t part = weights_.lm_head.rows, all = vocab();
+  Launch launch = row_launch("all-gather logits", "all_gather_f32", -1, wanted, all);
+  launch.read = wanted * part * 4;
+  launch.cols = part;
+  launch.sending = &gather_;
+  const Op op(tools_.launch, "c10d::_allgather_base_", profile::kFloat(wanted, all),
+              profile::kFloat(wanted, part));
+  tools_.launch(launch, 1, [=, this](std::int64_t, int) {
+    ranks_->all_gather(own_logits_, wanted * part, gathered_);
+    for (std::int64_t rank = 0; rank < ranks_->size(); ++rank)
+      for (std::int64_t row = 0; row < wanted; ++row)
+        std::copy_n(gathered_ + (rank * wanted + row) * part, part,
+                    logits_ + row * all + rank * part);
+  });
 }
 
 std::span<const float> Forward::logits(std::int64_t index) const {
-  const std::int64_t vocab = weights_.lm_head.rows;
-  return {logits_ + index * vocab, static_cast<std::size_t>(vocab)};
+  return {logits_ + index * vocab(), static_cast<std::size_t>(vocab())};
 }
 
 }  // namespace culprit::lab

@@ -2,8 +2,9 @@
 // at construction; a step allocates nothing. The residual stream and all sums are floats; what a
 // weight format rounds its input to is the only rounding between them. A row's result does not depend
 // on the other rows, on the threads or on where the pool keeps its tokens.
-// A rank's share of a model runs by itself: heads, intermediates and vocabulary are as many as its
-// matrices have; where ranks would add up their parts, all_reduce() stands, which has nobody to ask yet.
+// Heads, intermediates and vocabulary are as many as the matrices of this rank have. Ranks add up their
+// parts behind the embedding, attention and the MLP, so that x has the same bits on all of them, and
+// gather the scores of the whole vocabulary; a share without Ranks runs by itself, on its part alone.
 #pragma once
 
 #include <memory>
@@ -13,6 +14,7 @@
 #include "lab/engine/mla.h"
 #include "lab/engine/mlp.h"
 #include "lab/engine/step.h"
+#include "lab/ranks/ranks.h"
 
 namespace culprit::lab {
 
@@ -21,10 +23,12 @@ PoolShape pool_shape(const Weights& weights);
 
 class Forward {
  public:
-  // Weights, pool and launcher must outlive it.
+  // Weights, pool, launcher and ranks must outlive it. ranks: those that hold the other shares of the
+  // model, null: nobody does.
   static Result<std::unique_ptr<Forward>> make(const Weights& weights, Pool& pool,
                                                const Kernels& kernels, Launcher& launch,
-                                               Reading reading, const StepLimits& limits);
+                                               Reading reading, const StepLimits& limits,
+                                               Ranks* ranks = nullptr);
 
   // Copies the rows to where the stream reads them; at most limits.rows. `rows` stay until it has.
   StepRows bring_in(Launcher& launch, std::span<const StepRow> rows);
@@ -36,7 +40,7 @@ class Forward {
 
  private:
   Forward(const Weights& weights, Pool& pool, const Kernels& kernels, Launcher& launch,
-          const StepLimits& limits);
+          const StepLimits& limits, Ranks* ranks);
   std::int64_t carve(Carver carver);
 
   void embed(const StepRows& rows);
@@ -44,12 +48,15 @@ class Forward {
   void normalise(std::string_view kernel, int layer, const Norm& gains, std::int64_t tokens,
                  const Input& in);
   void attention(int layer, const StepRows& rows);
-  void all_reduce(std::string_view kernel, int layer, std::int64_t tokens);
+  void all_reduce(std::string_view kernel, int layer, std::int64_t tokens, float* values);
   void head(const StepRows& rows);
+  void gather_logits(std::int64_t wanted);
+  std::int64_t vocab() const { return weights_.lm_head.rows * (ranks_ ? ranks_->size() : 1); }
 
   const Weights& weights_;
   const ModelConfig& config_;
   StepLimits limits_;
+  Ranks* ranks_;
   Tools tools_;
   RopeTable rope_;
   std::unique_ptr<MlaBlock> mla_;  // one of the two
@@ -58,9 +65,12 @@ class Forward {
   Arena arena_;
   float *x_ = nullptr, *y_ = nullptr, *normed_ = nullptr;  // [rows, hidden]
   bool y_pending_ = false;                                 // not yet added to x, as launched so far
+  Sending sum_, gather_;
   StepRow* rows_ = nullptr;
   std::byte* head_in_ = nullptr;
   float* logits_ = nullptr;  // [logits, vocab]
+  float *own_logits_ = nullptr,
+        *gathered_ = nullptr;  // of ranks: [logits, part], [size, logits, part]
 };
 
 }  // namespace culprit::lab

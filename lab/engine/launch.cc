@@ -18,6 +18,16 @@ void Launcher::synchronize() {
   stream_.synchronize();
 }
 
+profile::Message Launcher::message_of(const Launch& launch) {
+  return {.collective = launch.sending->collective,
+          .dtype = "Float",
+          .in_elements = launch.tokens * launch.cols,
+          .out_elements = launch.tokens * launch.rows,
+          .ranks = launch.sending->ranks,
+          .group = launch.sending->group,
+          .members = launch.sending->members};
+}
+
 void Launcher::busy(Nanos time) {
   if (time <= 0) return;
   for (const Nanos start = now(); now() - start < time;) {

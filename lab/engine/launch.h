@@ -17,6 +17,13 @@
 
 namespace culprit::lab {
 
+// What ranks tell each other in a launch, but for how much: that is the launch's shape.
+struct Sending {
+  profile::Name collective = {};  // as c10d calls it: "allreduce"
+  std::int64_t ranks = 1;
+  profile::Name group = {}, members = {};
+};
+
 struct Launch {
   std::string_view kernel = {};  // its role: "q_b", "pool-cast", "expert gate_up"; outlives the engine
   profile::Name symbol = {};     // what runs, as a profiler names it: "rms_norm_kernel"
@@ -24,6 +31,7 @@ struct Launch {
   int layer = -1;                // -1: of no layer
   std::int64_t read = 0, written = 0;           // bytes, each counted once
   std::int64_t tokens = 0, rows = 0, cols = 0;  // its shape: [tokens, cols] in, [tokens, rows] out
+  const Sending* sending = nullptr;             // of a collective; outlives the engine's last step
 };
 
 // Work on `tokens` rows of `width` floats that are read and written once.
@@ -118,15 +126,18 @@ class Launcher {
     const std::int64_t pieces = prepare(launch);
     const auto blocks = static_cast<std::uint32_t>(pieces);
     const Nanos start = recorder_ != nullptr ? now() : 0;
-    {
-      const profile::Kernel span(ticket, launch.symbol,
-                                 {.grid = {blocks, 1, 1},
-                                  .block = {1, 1, 1},
-                                  .bytes = launch.read + launch.written});
+    const profile::Work work{
+        .grid = {blocks, 1, 1}, .block = {1, 1, 1}, .bytes = launch.read + launch.written};
+    if (launch.sending != nullptr) {
+      const profile::Collective span(ticket, launch.symbol, message_of(launch), work);
+      workers.run(pieces, body);
+    } else {
+      const profile::Kernel span(ticket, launch.symbol, work);
       workers.run(pieces, body);
     }
     if (recorder_ != nullptr) recorder_->launched(launch, start, now());
   }
+  static profile::Message message_of(const Launch& launch);
   static void busy(Nanos time);
 
   Stream& stream_;

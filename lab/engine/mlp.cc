@@ -7,6 +7,8 @@
 namespace culprit::lab {
 namespace {
 
+constexpr std::int64_t kElsewhere = -1;  // the pair of an expert that this rank does not hold
+
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
@@ -92,7 +94,7 @@ void MlpBlock::align(int layer, std::int64_t tokens) {
   });
 }
 
-// Pairs of token and expert: every token has as many.
+// Pairs of token and expert: every token has as many, on all ranks that share the experts together.
 std::int64_t MlpBlock::pairs_of(const LayerWeights& layer, std::int64_t tokens) const {
   const std::int64_t all = for_all(layer).gate.empty() ? 0 : 1;
   return tokens * (all + (layer.experts.empty() ? 0 : config_.router.per_token));
@@ -109,23 +111,35 @@ void MlpBlock::group(const LayerWeights& layer, std::int64_t tokens) {
     token_of_[pair] = pair;
     group_of_[pair] = 0;
   }
+  pairs_ = pairs;
   if (layer.experts.empty()) return;
   const std::int64_t experts = config_.router.experts, each = config_.router.per_token;
   std::fill(next_, next_ + experts, 0);
   for (std::int64_t i = 0; i < tokens * each; ++i) ++next_[chosen_[i]];
   for (std::int64_t expert = 0; expert < experts; ++expert) {
     const std::int64_t count = next_[expert];
-    next_[expert] = pairs;
-    if (count == 0) continue;
+    const bool held = !layer.experts[at(expert)].gate.empty();
+    next_[expert] = held ? pairs : kElsewhere;
+    if (count == 0 || !held) continue;
     for (std::int64_t i = 0; i < count; ++i)
       group_of_[pairs + i] = static_cast<std::int64_t>(groups_);
     group_[groups_++] = {&layer.experts[at(expert)], pairs, count};
     pairs += count;
   }
   for (std::int64_t i = 0; i < tokens * each; ++i) {
-    pair_[i] = next_[chosen_[i]]++;
+    pair_[i] = next_[chosen_[i]];
+    if (pair_[i] == kElsewhere) continue;
+    ++next_[chosen_[i]];
     token_of_[pair_[i]] = i / each;
   }
+  pairs_ = pairs;
+}
+
+// Rows of `width` floats, one for each pair that this rank has: completes the launch.
+std::int64_t MlpBlock::each_pair(Launch& launch, std::int64_t width) const {
+  launch.tokens = pairs_;
+  launch.read = launch.written = pairs_ * width * 4;
+  return pairs_;
 }
 
 Input MlpBlock::gate_up_input(const Group& group) const {
@@ -156,10 +170,14 @@ void MlpBlock::plan_groups() {
 // As a recorder shows it: the matrices of all experts, though a step reads those that were chosen.
 Gemm MlpBlock::gemm_of(const LayerWeights& layer, std::int64_t pairs, bool down) const {
   const bool dense = layer.experts.empty();
-  const Mlp& one = dense ? layer.dense : layer.experts.front();
+  const auto held = std::find_if(layer.experts.begin(), layer.experts.end(),
+                                 [](const Mlp& expert) { return !expert.gate.empty(); });
+  const Mlp& one = held == layer.experts.end() ? layer.dense : *held;
   const Matrix& matrix = down ? one.down : one.gate;
   return {.kind = dense ? Gemm::Kind::kPlain : Gemm::Kind::kExperts,
-          .count = dense ? 1 : static_cast<std::int64_t>(layer.experts.size()),
+          .count = dense ? 1
+                         : std::count_if(held, layer.experts.end(),
+                                         [](const Mlp& expert) { return !expert.gate.empty(); }),
           .tokens = pairs,
           .rows = (down ? 1 : 2) * matrix.rows,
           .cols = matrix.cols,
@@ -174,10 +192,10 @@ void MlpBlock::run_groups(int layer, std::int64_t tokens, const float* x) {
   const Gemm gate_up = gemm_of(w, pairs, false);
   {
     // A dense layer has nothing to decide, and no launch of its own for that.
-    const auto prepare = [=, this, &w](Launch&) {
+    const auto prepare = [=, this, &w](Launch& launch) {
       if (dense) group(w, tokens);
       if (dense) plan_groups();
-      return pairs;
+      return each_pair(launch, hidden);
     };
     const PrepareOp op(tools_.launch, gate_up.input, pairs, hidden);
     tools_.launch(row_launch(dense ? "mlp input" : "expert input",
@@ -193,7 +211,8 @@ void MlpBlock::run_groups(int layer, std::int64_t tokens, const float* x) {
   tools_.linear(dense ? "mlp gate_up" : "expert gate_up", layer, gate_up_plan_, gate_up);
   {
     const Op op(tools_.launch, "silu_and_mul", profile::kFloat(pairs, gate_up.rows));
-    tools_.launch(row_launch("silu_mul", "silu_and_mul_kernel", layer, pairs, widest_), pairs,
+    tools_.launch(row_launch("silu_mul", "silu_and_mul_kernel", layer, pairs, widest_),
+                  [this](Launch& launch) { return each_pair(launch, widest_); },
                   [=, this](std::int64_t pair, int) {
                     const Group& group = group_[group_of_[pair]];
                     float* gate = gate_up_ + pair * stride;
@@ -221,7 +240,8 @@ void MlpBlock::combine(int layer, std::int64_t tokens, float* y) {
     else
       std::fill(sum, sum + hidden, 0.0F);
     for (std::int64_t i = t * each; i < (t + 1) * each; ++i)
-      tools_.kernels.add_scaled(out_ + pair_[i] * hidden, chosen_weights_[i], hidden, sum);
+      if (pair_[i] != kElsewhere)
+        tools_.kernels.add_scaled(out_ + pair_[i] * hidden, chosen_weights_[i], hidden, sum);
   });
 }
 

@@ -1,7 +1,8 @@
 // The MLP of a layer: dense, or a mixture of experts with its shared expert. Tokens are grouped by
 // expert, so that a step reads each expert's weights once however many tokens chose it; the shared
 // expert is one more group, of all tokens with weight 1, and a dense layer is that group alone.
-// Each token adds up its experts in the order of its own choice, whoever else is in the batch.
+// Each token adds up its experts in the order of its own choice, whoever else is in the batch; those
+// that other ranks hold it leaves to them.
 // Router: sigmoid or softmax, biased choice, groups, scale (SGLang topk.py, biased_grouped_topk).
 #pragma once
 
@@ -34,6 +35,7 @@ class MlpBlock {
   // On the stream.
   void group(const LayerWeights& layer, std::int64_t tokens);
   void plan_groups();
+  std::int64_t each_pair(Launch& launch, std::int64_t width) const;
   Input gate_up_input(const Group& group) const;
   Input down_input(const Group& group) const;
 
@@ -43,14 +45,16 @@ class MlpBlock {
   StepLimits limits_;
   std::int64_t most_pairs_ = 0, most_groups_ = 0, widest_ = 0;  // the widest intermediate
   std::byte *router_in_ = nullptr, *in_ = nullptr, *down_in_ = nullptr;
-  float *logits_ = nullptr, *chosen_weights_ = nullptr;     // [rows, experts], [rows, per_token]
-  std::int32_t* chosen_ = nullptr;                          // [rows, per_token]
-  std::int64_t *pair_ = nullptr, *next_ = nullptr;          // [rows, per_token] its pair; [experts]
+  float *logits_ = nullptr, *chosen_weights_ = nullptr;  // [rows, experts], [rows, per_token]
+  std::int32_t* chosen_ = nullptr;                       // [rows, per_token]
+  std::int64_t *pair_ = nullptr,
+               *next_ = nullptr;  // [rows, per_token] its pair or kElsewhere; [experts]
   std::int64_t *token_of_ = nullptr, *group_of_ = nullptr;  // [pairs]
   float *gate_up_ = nullptr, *out_ = nullptr;               // [pairs, 2 x widest], [pairs, hidden]
   // Of the layer that the stream is in.
   Group* group_ = nullptr;  // [groups]; that of all tokens comes first
   std::size_t groups_ = 0;
+  std::int64_t pairs_ = 0;  // of this rank
   LinearPlan gate_up_plan_, down_plan_;
 };
 

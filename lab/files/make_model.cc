@@ -62,7 +62,7 @@ enum class Part : std::uint8_t { kData, kScales };
 // Some rows at a time, of a matrix's data or of its block scales.
 Status write_part(const SharedMaker& maker, const Slot& slot, Format format, Part part,
                   OutputFile& file) {
-  const LevelMatrix levels = levels_of(maker->model, slot, slot, {});
+  const LevelMatrix levels = levels_of(maker->model, slot, whole_of(slot));
   const EncodedSize row = encoded_size(format, 1, levels.cols);
   const std::int64_t rows = std::max<std::int64_t>(
       kPieceBytes / std::max<std::int64_t>(row.data, 1) / kFp8Block * kFp8Block, kFp8Block);
@@ -94,7 +94,7 @@ PlannedTensor floats(std::string name, std::string dtype, std::vector<std::int64
 }
 
 float whole_scale(const SharedMaker& maker, const Slot& slot, Format format) {
-  return Encoder::scale_of(levels_of(maker->model, slot, slot, {}), format);
+  return Encoder::scale_of(levels_of(maker->model, slot, whole_of(slot)), format);
 }
 
 // Its matrix as ModelOpt and DeepSeek name and shape its parts.

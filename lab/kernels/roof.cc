@@ -50,7 +50,7 @@ Roof::Roof(Team& team, const Kernels& table, Pages from, Pages to)
 Result<Roof> Roof::prepare(Team& team, Isa isa, std::int64_t bytes) {
   if (bytes == 0) {
     TRY(const std::int64_t cache, last_level_cache());
-    bytes = 8 * cache;
+    bytes = kCaches * cache;
   }
   TRY(Pages from, Pages::reserve(bytes));
   TRY(Pages to, Pages::reserve(bytes));

@@ -23,7 +23,8 @@ enum class Move : std::uint8_t { kRead, kWrite, kCopy };
 
 class Roof {
  public:
-  // bytes 0: 8 x the last-level cache, for each of two buffers.
+  static constexpr std::int64_t kCaches = 8;
+  // bytes 0: kCaches x the last-level cache, for each of two buffers.
   static Result<Roof> prepare(Team& team, Isa isa, std::int64_t bytes = 0);
   std::int64_t bytes() const { return from_.bytes(); }
 

@@ -64,12 +64,12 @@ bool reorders(const ModelConfig& config) {
   return architecture != nullptr && architecture->gguf_rope != architecture->rope;
 }
 
-double deviation_of(const ModelConfig& config, const Slot& whole) {
+double deviation_of(const ModelConfig& config, const Slot& slot) {
   const auto root = [](std::int64_t n) { return std::sqrt(static_cast<double>(n)); };
-  if (whole.role == Role::kEmbedding)  // where it is the head too, it must be as small as one
+  if (slot.role == Role::kEmbedding)  // where it is the head too, it must be as small as one
     return config.tied_embeddings ? 3 / root(config.hidden) : 1;
-  const bool absorbed = whole.role == Role::kKeyB || whole.role == Role::kValueB;
-  return whole.gain / root(absorbed ? config.kv_lora_rank : whole.cols);
+  const bool absorbed = slot.role == Role::kKeyB || slot.role == Role::kValueB;
+  return slot.gain / root(absorbed ? config.kv_lora_rank : slot.cols);
 }
 
 }  // namespace
@@ -93,36 +93,6 @@ Result<Scheme> scheme_named(std::string_view name) {
   const std::vector<std::string> names = scheme_names();
   return Error{Error::Code::kUsage, fmt::format("there is no weight scheme \"{}\"", name), "",
                did_you_mean(name, names, fmt::format("there are {}", fmt::join(names, ", ")))};
-}
-
-Result<ModelConfig> shard_config(const ModelConfig& config, Shard shard) {
-  ModelConfig local = config;
-  if (shard.of < 1 || shard.rank < 0 || shard.rank >= shard.of)
-    return Error{Error::Code::kUsage,
-                 fmt::format("there is no rank {} of {}", shard.rank, shard.of), "",
-                 "ranks count from 0"};
-  const auto divide = [&](std::int64_t& extent) {
-    const bool whole = extent % shard.of == 0;
-    if (whole) extent /= shard.of;
-    return whole;
-  };
-  const char* odd = nullptr;
-  if (!divide(local.heads)) odd = "num_attention_heads";
-  if (!divide(local.vocab)) odd = "vocab_size";
-  if (!config.is_moe(0) && !divide(local.intermediate)) odd = "intermediate_size";
-  if (config.router.experts > 0 && !divide(local.moe_intermediate)) odd = "moe_intermediate_size";
-  if (config.family == Family::kMla)
-    local.kv_heads = local.heads;
-  else if (config.kv_heads < shard.of && shard.of % config.kv_heads == 0)
-    local.kv_heads = 1;
-  else if (!divide(local.kv_heads))
-    odd = "num_key_value_heads";
-  if (odd != nullptr)
-    return Error{Error::Code::kUsage,
-                 fmt::format("\"{}\" does not divide by {} ranks", odd, shard.of), "",
-                 "choose another number of ranks"};
-  std::erase_if(local.eos, [&](std::int64_t token) { return token >= local.vocab; });
-  return local;
 }
 
 Format format_of(Scheme scheme, const Slot& slot, Naming naming) {
@@ -154,25 +124,19 @@ Format format_of(Scheme scheme, const Slot& slot, Naming naming) {
   return plain;
 }
 
-LevelMatrix levels_of(const RandomModel& model, const Slot& slot, const Slot& whole, Shard shard) {
+LevelMatrix levels_of(const RandomModel& model, const Slot& slot, const Share& part) {
   const ModelConfig& config = model.config;
-  const LevelSource source(model.seed, whole.canonical);
-  LevelMatrix matrix{slot.rows, slot.cols, deviation_of(config, whole),
-                     largest_of(source, whole.rows * whole.cols), nullptr};
-  // A rank's share is contiguous in both directions. Where there are fewer KV heads than ranks,
-  // several ranks have the same one.
-  const std::int64_t first_row = shard.rank * whole.rows / shard.of / slot.rows * slot.rows;
-  const std::int64_t first_col = shard.rank * whole.cols / shard.of / slot.cols * slot.cols;
-  const std::int64_t row0 = slot.rows == whole.rows ? 0 : first_row;
-  const std::int64_t col0 = slot.cols == whole.cols ? 0 : first_col;
-  const std::int64_t cols = whole.cols;
+  const LevelSource source(model.seed, slot.canonical);
+  LevelMatrix matrix{part.rows, part.cols, deviation_of(config, slot),
+                     largest_of(source, slot.rows * slot.cols), nullptr};
+  const std::int64_t row0 = part.row, col0 = part.col, cols = slot.cols;
   const Absorbed absorbed{config.kv_lora_rank, config.nope_dim, config.v_dim};
-  if (whole.role == Role::kKeyB) {
+  if (slot.role == Role::kKeyB) {
     matrix.fill = [=](std::int64_t row, std::span<Level> levels) {
       for (std::size_t col = 0; col < levels.size(); ++col)
         levels[col] = source.at(absorbed.key_element(row, static_cast<std::int64_t>(col)));
     };
-  } else if (whole.role == Role::kValueB) {
+  } else if (slot.role == Role::kValueB) {
     matrix.fill = [=](std::int64_t row, std::span<Level> levels) {
       source.fill(absorbed.value_row(row) * cols, levels);
     };

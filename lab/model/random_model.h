@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "lab/model/config.h"
 #include "lab/model/encode.h"
-#include "lab/model/slots.h"
+#include "lab/model/share.h"
 #include "lab/model/weights.h"
 
 namespace culprit::lab {
@@ -38,20 +38,10 @@ struct RandomModel {
   std::uint64_t seed = 0;
 };
 
-// One rank of a tensor-parallel deployment.
-struct Shard {
-  std::int64_t rank = 0, of = 1;
-};
-// The config of one rank's share, sharded as SGLang does it: heads, inner dimensions of MLPs and
-// experts, and vocabulary are divided (each rank has one KV head at least); q_a, kv_a, the indexer,
-// routers and norms are on every rank. An extent that does not divide is an error that names it.
-Result<ModelConfig> shard_config(const ModelConfig& config, Shard shard);
-
 // The tensors of a random model, as whoever writes or fills them asks for them.
 Format format_of(Scheme scheme, const Slot& slot, Naming naming);
-// The slot's part of its tensor. `whole`: the same slot of the undivided model (equal but for its
-// extents); `rank`: whose share. kGguf: with rows in the order that llama.cpp wants.
-LevelMatrix levels_of(const RandomModel& model, const Slot& slot, const Slot& whole, Shard shard);
+// A part of the slot's tensor. kGguf: with rows in the order that llama.cpp wants, and whole.
+LevelMatrix levels_of(const RandomModel& model, const Slot& slot, const Share& part);
 std::vector<float> vector_of(const RandomModel& model, const Slot& slot);
 // kNvfp4: the scale of its activations, as if calibrated: the largest of them / (6 x 448).
 float input_scale_of(const Slot& slot);

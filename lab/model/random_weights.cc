@@ -18,8 +18,8 @@ constexpr std::int64_t kAlignment = 64;
 
 // A matrix to be filled, and where in the block it goes.
 struct Fill {
-  Slot slot, whole;
-  Format format = Format::kF32;
+  Slot slot;
+  Share share;
   std::int64_t data = 0, scales = 0;
 };
 
@@ -42,7 +42,8 @@ std::int64_t lay_out(std::vector<Fill>& fills) {
     return at;
   };
   for (Fill& fill : fills) {
-    const EncodedSize size = encoded_size(fill.format, fill.slot.rows, fill.slot.cols);
+    const EncodedSize size =
+        encoded_size(fill.slot.matrix->format, fill.share.rows, fill.share.cols);
     fill.data = take(size.data);
     fill.scales = take(size.scales);
   }
@@ -67,20 +68,37 @@ Result<std::unique_ptr<std::byte, FreeWeights>> reserve(std::int64_t bytes) {
   return std::unique_ptr<std::byte, FreeWeights>(static_cast<std::byte*>(block), {bytes});
 }
 
-void fill(const RandomModel& model, Shard shard, const Fill& job, std::byte* block,
-          Encoder& encoder) {
-  const LevelMatrix levels = levels_of(model, job.slot, job.whole, shard);
-  encoder.encode(levels, job.format, 0, levels.rows, block + job.data, block + job.scales);
+void fill(const RandomModel& model, const Fill& job, std::byte* block, Encoder& encoder) {
+  const LevelMatrix levels = levels_of(model, job.slot, job.share);
   Matrix& matrix = *job.slot.matrix;
-  matrix.format = job.format;
+  encoder.encode(levels, matrix.format, 0, levels.rows, block + job.data, block + job.scales);
   matrix.rows = levels.rows;
   matrix.cols = levels.cols;
   matrix.data = block + job.data;
-  matrix.scale = Encoder::scale_of(levels, job.format);
-  if (job.format == Format::kE4m3) matrix.scale_block = kFp8Block;
-  if (job.format == Format::kNvfp4) matrix.input_scale = input_scale_of(job.slot);
-  if (job.format == Format::kE4m3 || job.format == Format::kNvfp4)
+  matrix.scale = Encoder::scale_of(levels, matrix.format);
+  if (matrix.format == Format::kNvfp4) matrix.input_scale = input_scale_of(job.slot);
+  if (matrix.format == Format::kE4m3 || matrix.format == Format::kNvfp4)
     matrix.block_scales = block + job.scales;
+}
+
+// What there is to fill for a rank; vectors are filled right away.
+Result<std::vector<Fill>> fills_of(const RandomModel& model, const Shard& shard, Weights& weights) {
+  std::vector<Fill> fills;
+  for (const Slot& slot : all_slots(weights)) {
+    if (slot.vector != nullptr) {
+      *slot.vector = vector_of(model, slot);
+      continue;
+    }
+    Matrix& matrix = *slot.matrix;
+    matrix.format = format_of(model.scheme, slot, Naming::kHf);
+    if (matrix.format == Format::kE4m3) matrix.scale_block = kFp8Block;
+    TRY(const Share share, share_of(model.config, slot, matrix, shard));
+    if (share.empty())
+      matrix = {};
+    else
+      fills.push_back({slot, share});
+  }
+  return fills;
 }
 
 }  // namespace
@@ -91,26 +109,16 @@ void FreeWeights::operator()(std::byte* block) const {
 
 Result<RandomWeights> random_weights(const RandomModel& model, Shard shard, int threads) {
   TRY([[maybe_unused]] const Ok sound, check(model.config, "the model"));
-  TRY(ModelConfig local, shard_config(model.config, shard));
   RandomWeights result;
-  Weights whole;
-  whole.config = model.config;
-  result.weights.config = std::move(local);
-  std::vector<Slot> slots = all_slots(result.weights), whole_slots = all_slots(whole);
-  std::vector<Fill> fills;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].vector != nullptr)
-      *slots[i].vector = vector_of(model, slots[i]);
-    else
-      fills.push_back({slots[i], whole_slots[i], format_of(model.scheme, slots[i], Naming::kHf)});
-  }
+  result.weights.config = model.config;
+  TRY(std::vector<Fill> fills, fills_of(model, shard, result.weights));
   const std::int64_t bytes = lay_out(fills);
   TRY(result.block, reserve(bytes));
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     Encoder encoder;
     for (std::size_t i = next++; i < fills.size(); i = next++)
-      fill(model, shard, fills[i], result.block.get(), encoder);
+      fill(model, fills[i], result.block.get(), encoder);
   };
   std::vector<std::thread> others;
   for (int i = 1; i < threads; ++i) others.emplace_back(work);

@@ -53,6 +53,11 @@ class Lister {
   std::vector<Slot> slots_;
 };
 
+void divide(Slot& slot, Division division, std::int64_t units = 0) {
+  slot.division = division;
+  slot.units = units;
+}
+
 // How large the outputs of a random model's layers are. Scores of attention spread enough to choose,
 // and a layer adds half of what it could, so that the residual stream grows slowly; the head's spread
 // makes next-token distributions neither flat nor one-hot.
@@ -80,56 +85,69 @@ void list_mla(Lister& list, const ModelConfig& c, MlaWeights& w) {
                 w.q_a);
     list.vector({"self_attn.q_a_layernorm", "attn_q_a_norm"}, ".weight", Role::kGain, c.q_lora_rank,
                 w.q_a_norm);
-    list.matrix({"self_attn.q_b_proj", "attn_q_b"}, Role::kAttention, queries, c.q_lora_rank, w.q_b,
-                kQueryGain);
+    divide(list.matrix({"self_attn.q_b_proj", "attn_q_b"}, Role::kAttention, queries, c.q_lora_rank,
+                       w.q_b, kQueryGain),
+           Division::kRows, c.heads);
   } else {
-    list.matrix({"self_attn.q_proj", "attn_q"}, Role::kAttention, queries, c.hidden, w.q_b,
-                kQueryGain);
+    divide(list.matrix({"self_attn.q_proj", "attn_q"}, Role::kAttention, queries, c.hidden, w.q_b,
+                       kQueryGain),
+           Division::kRows, c.heads);
   }
   list.matrix({"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa"}, Role::kAttention, c.latent_dim(),
               c.hidden, w.kv_a);
   list.vector({"self_attn.kv_a_layernorm", "attn_kv_a_norm"}, ".weight", Role::kGain,
               c.kv_lora_rank, w.kv_a_norm);
   if (list.hf()) {
-    list.matrix({"self_attn.kv_b_proj", ""}, Role::kKvB, c.heads * (c.nope_dim + c.v_dim),
-                c.kv_lora_rank, w.kv_b);
+    divide(list.matrix({"self_attn.kv_b_proj", ""}, Role::kKvB, c.heads * (c.nope_dim + c.v_dim),
+                       c.kv_lora_rank, w.kv_b),
+           Division::kRows, c.heads);
   } else {
-    list.matrix({"self_attn.kv_b_proj", "attn_k_b"}, Role::kKeyB, c.heads * c.kv_lora_rank,
-                c.nope_dim, w.k_b);
-    list.matrix({"self_attn.kv_b_proj", "attn_v_b"}, Role::kValueB, c.heads * c.v_dim,
-                c.kv_lora_rank, w.v_b);
+    divide(list.matrix({"self_attn.kv_b_proj", "attn_k_b"}, Role::kKeyB, c.heads * c.kv_lora_rank,
+                       c.nope_dim, w.k_b),
+           Division::kRows, c.heads);
+    divide(list.matrix({"self_attn.kv_b_proj", "attn_v_b"}, Role::kValueB, c.heads * c.v_dim,
+                       c.kv_lora_rank, w.v_b),
+           Division::kRows, c.heads);
   }
-  list.matrix({"self_attn.o_proj", "attn_output"}, Role::kAttention, c.hidden, c.heads * c.v_dim,
-              w.o, kOutputGain);
+  divide(list.matrix({"self_attn.o_proj", "attn_output"}, Role::kAttention, c.hidden,
+                     c.heads * c.v_dim, w.o, kOutputGain),
+         Division::kCols, c.heads);
   list_indexer(list, c, w.indexer);
 }
 
 void list_gqa(Lister& list, const ModelConfig& c, GqaWeights& w) {
   const std::int64_t keys = c.kv_heads * c.head_dim;
-  list.matrix({"self_attn.q_proj", "attn_q"}, Role::kAttention, c.heads * c.head_dim, c.hidden, w.q,
-              kQueryGain)
-      .turned = true;
-  list.matrix({"self_attn.k_proj", "attn_k"}, Role::kAttention, keys, c.hidden, w.k).turned = true;
-  list.matrix({"self_attn.v_proj", "attn_v"}, Role::kAttention, keys, c.hidden, w.v);
+  Slot& q = list.matrix({"self_attn.q_proj", "attn_q"}, Role::kAttention, c.heads * c.head_dim,
+                        c.hidden, w.q, kQueryGain);
+  q.turned = true;
+  divide(q, Division::kRows, c.heads);
+  Slot& k = list.matrix({"self_attn.k_proj", "attn_k"}, Role::kAttention, keys, c.hidden, w.k);
+  k.turned = true;
+  divide(k, Division::kKvRows, c.kv_heads);
+  divide(list.matrix({"self_attn.v_proj", "attn_v"}, Role::kAttention, keys, c.hidden, w.v),
+         Division::kKvRows, c.kv_heads);
   if (c.qk_norm) {
     list.vector({"self_attn.q_norm", "attn_q_norm"}, ".weight", Role::kGain, c.head_dim, w.q_norm);
     list.vector({"self_attn.k_norm", "attn_k_norm"}, ".weight", Role::kGain, c.head_dim, w.k_norm);
   }
-  list.matrix({"self_attn.o_proj", "attn_output"}, Role::kAttention, c.hidden, c.heads * c.head_dim,
-              w.o, kOutputGain);
+  divide(list.matrix({"self_attn.o_proj", "attn_output"}, Role::kAttention, c.hidden,
+                     c.heads * c.head_dim, w.o, kOutputGain),
+         Division::kCols, c.heads);
 }
 
 void list_mlp(Lister& list, const std::string& hf, std::string_view gguf_suffix, std::int64_t inner,
               std::int64_t hidden, Mlp& mlp, std::int64_t expert = -1) {
   const auto add = [&](std::string_view which, std::int64_t rows, std::int64_t cols, Matrix& place,
-                       double gain) {
-    list.matrix({fmt::format("{}.{}_proj", hf, which), fmt::format("ffn_{}{}", which, gguf_suffix)},
-                Role::kMlp, rows, cols, place, gain)
-        .expert = list.hf() ? -1 : expert;
+                       Division division, double gain) {
+    Slot& slot = list.matrix(
+        {fmt::format("{}.{}_proj", hf, which), fmt::format("ffn_{}{}", which, gguf_suffix)},
+        Role::kMlp, rows, cols, place, gain);
+    slot.expert = expert;
+    divide(slot, division);
   };
-  add("gate", inner, hidden, mlp.gate, 1);
-  add("up", inner, hidden, mlp.up, 1);
-  add("down", hidden, inner, mlp.down, kOutputGain);
+  add("gate", inner, hidden, mlp.gate, Division::kRows, 1);
+  add("up", inner, hidden, mlp.up, Division::kRows, 1);
+  add("down", hidden, inner, mlp.down, Division::kCols, kOutputGain);
 }
 
 void list_experts(Lister& list, const ModelConfig& c, LayerWeights& layer) {
@@ -152,11 +170,14 @@ void list_experts(Lister& list, const ModelConfig& c, LayerWeights& layer) {
 std::vector<Slot> outer_slots(Weights& weights, Naming naming) {
   const ModelConfig& c = weights.config;
   Lister list(naming);
-  list.matrix({"model.embed_tokens", "token_embd"}, Role::kEmbedding, c.vocab, c.hidden,
-              weights.embedding);
+  divide(list.matrix({"model.embed_tokens", "token_embd"}, Role::kEmbedding, c.vocab, c.hidden,
+                     weights.embedding),
+         Division::kRows);
   list.vector({"model.norm", "output_norm"}, ".weight", Role::kGain, c.hidden, weights.norm);
   if (!c.tied_embeddings)
-    list.matrix({"lm_head", "output"}, Role::kHead, c.vocab, c.hidden, weights.lm_head, kHeadGain);
+    divide(list.matrix({"lm_head", "output"}, Role::kHead, c.vocab, c.hidden, weights.lm_head,
+                       kHeadGain),
+           Division::kRows);
   return list.take();
 }
 

@@ -29,6 +29,14 @@ enum class Role : std::uint8_t {
   kBias,    // of the router
 };
 
+// How ranks divide a matrix among them (lab/model/share.h).
+enum class Division : std::uint8_t {
+  kNone,  // each has all of it
+  kRows,
+  kCols,
+  kKvRows,  // by KV heads, of which each has one at least
+};
+
 // One tensor: a matrix [rows, cols], or a vector of `rows` values (cols 0).
 struct Slot {
   std::string name;  // in the given naming, with ".weight" or ".bias" where it has one
@@ -36,11 +44,13 @@ struct Slot {
   std::int64_t rows = 0, cols = 0;
   Matrix* matrix = nullptr;
   std::vector<float>* vector = nullptr;
-  // GGUF keeps a layer's experts in one tensor [experts, rows, cols]: which of them this is, or -1.
+  // Which of a layer's experts this is, or -1. GGUF keeps them in one tensor [experts, rows, cols].
   std::int64_t expert = -1;
-  bool turned = false;    // kGqa's q and k: rows in the order that rotary positions turn them
-  double gain = 1;        // how large its outputs are for inputs of size 1, in a random model
-  std::string canonical;  // the name in kHf, whatever `name` is
+  Division division = Division::kNone;
+  std::int64_t units = 0;  // heads that a division leaves whole; 0: any row or column is one
+  bool turned = false;     // kGqa's q and k: rows in the order that rotary positions turn them
+  double gain = 1;         // how large its outputs are for inputs of size 1, in a random model
+  std::string canonical;   // the name in kHf, whatever `name` is
 };
 
 // Embedding, final norm and head; the head only where it is not the embedding. weights.config says

@@ -1,4 +1,5 @@
-// A model's weights, bound: each a Matrix borrowed from a checkpoint, with its shape on its line.
+// A model's weights, bound: each a Matrix borrowed from a checkpoint, with its shape on its line. Those
+// of one rank are parts of these shapes, beside the config of the whole model (lab/model/share.h).
 // H hidden, N heads, L kv_lora_rank, R rope_dim, P nope_dim, V v_dim, E experts, I intermediate.
 #pragma once
 
@@ -50,7 +51,7 @@ struct LayerWeights {
   Mlp dense;                 // of a layer without experts
   Matrix router;             // [E, H]
   std::vector<float> bias;   // [E] e_score_correction_bias
-  std::vector<Mlp> experts;  // [E]
+  std::vector<Mlp> experts;  // [E]; empty ones are other ranks'
   Mlp shared;                // of shared experts together: I x shared
 };
 

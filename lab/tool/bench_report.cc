@@ -45,8 +45,9 @@ std::string shape_of(const Launch& launch) {
 
 std::string head(const BenchReport& report) {
   const BenchRun& first = report.runs.front();
-  std::string out = fmt::format("model    {}\n         {}, {} of weights\n", report.model,
-                                report.layers, text::bytes(report.model_bytes));
+  std::string out = fmt::format("model    {}\n         {}, {} of weights{}\n", report.model,
+                                report.layers, text::bytes(report.model_bytes),
+                                report.ranks > 1 ? " on rank 0, as all that follows" : "");
   out += fmt::format("pool     {} slots, {}, {}\n", text::count(first.pool_tokens),
                      format_name(report.kv_format), text::bytes(first.pool_bytes));
   out +=
@@ -128,6 +129,7 @@ std::string bench_json(const BenchReport& report) {
   nlohmann::ordered_json out;
   out["kind"] = "lab-bench";
   out["model"] = {{"name", report.model}, {"layers", report.layers}, {"bytes", report.model_bytes}};
+  out["ranks"] = {{"tp", report.ranks}, {"ep", report.expert_groups}};
   out["machine"] = {{"isa", isa_name(report.isa)},
                     {"threads", report.runs.front().threads},
                     {"read_bytes_per_s", std::llround(report.read_rate)},

@@ -24,6 +24,7 @@ struct BenchRun {
 
 struct BenchReport {
   std::string model, layers;
+  std::int64_t ranks = 1, expert_groups = 1;  // figures are those of rank 0
   std::int64_t model_bytes = 0;
   Isa isa = Isa::kReference;
   KvFormat kv_format = KvFormat::kBf16;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/text.h"
 #include "lab/engine/engine.h"
@@ -11,6 +12,7 @@
 #include "lab/tool/bench_report.h"
 #include "lab/tool/commands.h"
 #include "lab/tool/model.h"
+#include "lab/tool/ranks.h"
 #include "lab/tool/recording.h"
 
 namespace culprit::lab {
@@ -25,7 +27,7 @@ std::int64_t steps_of(const Options& options) {
   return std::max(options.steps, options.profile_warmup + options.profile_steps - kWarmUp);
 }
 
-EngineOptions engine_options(const Options& options, const BenchRun& run) {
+EngineOptions engine_options(const Options& options, Ranks* ranks, const BenchRun& run) {
   EngineOptions out;
   out.longest = run.context + 1 + kWarmUp + steps_of(options);
   const std::int64_t pages = (out.longest + options.page - 1) / options.page;
@@ -39,25 +41,35 @@ EngineOptions engine_options(const Options& options, const BenchRun& run) {
   out.launch = launch_mode(options);
   out.habits = options.habits;
   out.chunk = 1;  // contexts are drawn: every step decodes
+  out.ranks = ranks;
   return out;
 }
 
-Status measure(const Options& options, const Weights& weights, Screen& screen, BenchRun& run) {
-  const std::int64_t steps = steps_of(options);
-  TRY(const auto engine, Engine::make(weights, engine_options(options, run)));
+Status prepare(const Options& options, const Weights& weights, Ranks* ranks, const BenchRun& run,
+               std::unique_ptr<Engine>& engine) {
+  TRY(engine, Engine::make(weights, engine_options(options, ranks, run)));
   for (std::int64_t i = 0; i < run.batch; ++i) {
     Request request;
     const auto place = static_cast<std::uint64_t>(i);
     request.prompt = {static_cast<std::int32_t>(uniform(options.seed, place) *
-                                                static_cast<double>(weights.embedding.rows))};
-    request.new_tokens = kWarmUp + steps;
+                                                static_cast<double>(engine->vocab()))};
+    request.new_tokens = kWarmUp + steps_of(options);
     request.context = run.context;
     request.sampling.seed = options.seed + place;
     TRY([[maybe_unused]] const std::size_t number, engine->submit(std::move(request)));
   }
+  return Ok{};
+}
+
+Status measure(const Options& options, const Weights& weights, Ranks* ranks, Screen& screen,
+               BenchRun& run) {
+  std::unique_ptr<Engine> engine;
+  TRY([[maybe_unused]] const Ok ready,
+      agreed(ranks, prepare(options, weights, ranks, run, engine)));
   run.pool_tokens = engine->pool().shape().tokens;
   run.pool_bytes = engine->pool().shape().bytes();
   run.threads = engine->threads();
+  const std::int64_t steps = steps_of(options);
   for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
     if (step == kWarmUp) engine->set_recorder(&run.ledger);
     const Nanos start = Launcher::now();
@@ -68,6 +80,13 @@ Status measure(const Options& options, const Weights& weights, Screen& screen, B
                                 kWarmUp + steps));
   }
   return Ok{};
+}
+
+// Ranks of one machine read at the same time: what none of its caches holds is their buffers together.
+Result<Roof> prepare_roof(Team& team, Isa isa, const Ranks* ranks) {
+  if (ranks == nullptr) return Roof::prepare(team, isa);
+  TRY(const std::int64_t cache, last_level_cache());
+  return Roof::prepare(team, isa, Roof::kCaches * cache / ranks->local().size);
 }
 
 // Strategies differ in nothing on a pool that needs no cast.
@@ -86,27 +105,39 @@ Status check_recording(const Options& options) {
                .note_code = {}};
 }
 
+Status begin_recording(const Options& options, const Ranks* ranks, Screen& screen,
+                       std::optional<Recording>& recording) {
+  TRY(recording, Recording::begin(options, ranks, screen));
+  return Ok{};
+}
+
 }  // namespace
 
-Status bench(const Options& options, Screen& screen) {
+Status bench(const Options& options, Ranks* ranks, Screen& screen) {
   TRY([[maybe_unused]] const Ok checked, check_recording(options));
   screen.progress("making the model");
   LoadedModel model;
-  TRY([[maybe_unused]] const Ok loaded, load_model(options, model));
+  TRY([[maybe_unused]] const Ok loaded, agreed(ranks, load_model(options, model, ranks)));
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size());
-  TRY(std::optional<Recording> recording, Recording::begin(options, screen));
+  std::optional<Recording> recording;
+  TRY([[maybe_unused]] const Ok records, agreed(ranks, begin_recording(options, ranks, screen, recording)));
   Team team(threads);
-  TRY(Roof roof, Roof::prepare(team, options.isa.value_or(best_isa())));
+  Result<Roof> roof = prepare_roof(team, options.isa.value_or(best_isa()), ranks);
+  TRY([[maybe_unused]] const Ok ready,
+      agreed(ranks, roof.ok() ? Status(Ok{}) : Status(roof.error())));
   BenchReport report{.model = model.name,
                      .layers = layers_of(model.weights->config),
+                     .ranks = options.ranks,
+                     .expert_groups = options.shard.expert_groups,
                      .model_bytes = model.bytes,
                      .isa = options.isa.value_or(best_isa()),
                      .kv_format = options.kv_format,
                      .runs = {}};
   const auto pass_roof = [&] {
     screen.progress("measuring the memory's bandwidth");
-    for (int pass = 0; pass < kPassesBetween; ++pass) roof.pass();
+    if (ranks != nullptr) ranks->barrier();  // what a rank gets while all of them read
+    for (int pass = 0; pass < kPassesBetween; ++pass) roof->pass();
   };
   for (const Reading reading : readings_of(options))
     for (const std::int64_t batch : options.batch)
@@ -116,11 +147,12 @@ Status bench(const Options& options, Screen& screen) {
         run.reading = reading;
         run.batch = batch;
         run.context = context;
-        TRY([[maybe_unused]] const Ok measured, measure(options, *model.weights, screen, run));
+        TRY([[maybe_unused]] const Ok measured,
+            measure(options, *model.weights, ranks, screen, run));
       }
   pass_roof();
-  report.read_rate = roof.best(Move::kRead);
-  report.copy_rate = roof.best(Move::kCopy);
+  report.read_rate = roof->best(Move::kRead);
+  report.copy_rate = roof->best(Move::kCopy);
   std::string recorded;
   if (recording) {
     TRY(const std::string table, recording->end());

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "lab/engine/engine.h"
 #include "lab/tool/commands.h"
 #include "lab/tool/model.h"
+#include "lab/tool/ranks.h"
 #include "lab/tool/recording.h"
 #include "lab/tool/times.h"
 
@@ -33,7 +35,7 @@ std::vector<std::int32_t> prompt_of(const Options& options, std::int64_t vocab,
   return tokens;
 }
 
-EngineOptions engine_options(const Options& options) {
+EngineOptions engine_options(const Options& options, Ranks* ranks) {
   const auto prompt = options.prompt_length + static_cast<std::int64_t>(options.tokens.size());
   const std::int64_t longest = prompt + options.new_tokens;
   const std::int64_t pages = (longest + options.page - 1) / options.page;
@@ -49,6 +51,7 @@ EngineOptions engine_options(const Options& options) {
   out.chunk = options.chunk;
   out.launch = launch_mode(options);
   out.habits = options.habits;
+  out.ranks = ranks;
   return out;
 }
 
@@ -76,13 +79,13 @@ double per_second(std::int64_t count, Nanos time) {
   return time > 0 ? static_cast<double>(count) * 1e9 / static_cast<double>(time) : 0;
 }
 
-std::string text_of(const LoadedModel& model, const Engine& engine, std::size_t requests,
-                    const Timing& timing, const std::string& recorded) {
+std::string text_of(const LoadedModel& model, const Ranks* ranks, const Engine& engine,
+                    std::size_t requests, const Timing& timing, const std::string& recorded) {
   std::string out;
   for (std::size_t i = 0; i < requests; ++i)
     out += fmt::format("{}\n", fmt::join(engine.generated(i), " "));
-  out += fmt::format("\nmodel    {}: {}, {}\n", model.name, layers_of(model.weights->config),
-                     text::bytes(model.bytes));
+  out += fmt::format("\nmodel    {}: {}, {}{}\n", model.name, layers_of(model.weights->config),
+                     text::bytes(model.bytes), ranks == nullptr ? "" : " on rank 0");
   out += fmt::format("prompt   {} tokens in {}, {} tokens/s\n", text::count(timing.prefilled),
                      text::duration(timing.prefill, false),
                      text::number(per_second(timing.prefilled, timing.prefill)));
@@ -98,12 +101,13 @@ std::string text_of(const LoadedModel& model, const Engine& engine, std::size_t 
   return out;
 }
 
-std::string json_of(const LoadedModel& model, const Engine& engine, std::size_t requests,
-                    const Timing& timing) {
+std::string json_of(const LoadedModel& model, const Options& options, const Engine& engine,
+                    std::size_t requests, const Timing& timing) {
   nlohmann::ordered_json out;
   out["kind"] = "lab-run";
   out["model"] = {
       {"name", model.name}, {"layers", model.weights->config.layers}, {"bytes", model.bytes}};
+  out["ranks"] = {{"tp", options.ranks}, {"ep", options.shard.expert_groups}};
   for (std::size_t i = 0; i < requests; ++i) {
     const auto tokens = engine.generated(i);
     out["requests"].push_back(
@@ -119,31 +123,42 @@ std::string json_of(const LoadedModel& model, const Engine& engine, std::size_t 
   return out.dump(1) + "\n";
 }
 
-}  // namespace
-
-Status run(const Options& options, Screen& screen) {
-  screen.progress("loading the model");
-  LoadedModel model;
-  TRY([[maybe_unused]] const Ok loaded, load_model(options, model));
-  TRY(std::optional<Recording> recording, Recording::begin(options, screen));
-  TRY(const auto engine, Engine::make(*model.weights, engine_options(options)));
-  const auto requests = static_cast<std::size_t>(options.batch.front());
-  for (std::size_t i = 0; i < requests; ++i) {
+// Everything before the first step.
+Status prepare(const Options& options, Ranks* ranks, Screen& screen, LoadedModel& model,
+               std::optional<Recording>& recording, std::unique_ptr<Engine>& engine) {
+  TRY([[maybe_unused]] const Ok loaded, load_model(options, model, ranks));
+  TRY(recording, Recording::begin(options, ranks, screen));
+  TRY(engine, Engine::make(*model.weights, engine_options(options, ranks)));
+  for (std::int64_t i = 0; i < options.batch.front(); ++i) {
+    const auto number = static_cast<std::uint64_t>(i);
     Request request;
-    request.prompt = prompt_of(options, model.weights->embedding.rows, i);
+    request.prompt = prompt_of(options, engine->vocab(), number);
     request.new_tokens = options.new_tokens;
     request.sampling = options.sampling;
-    request.sampling.seed = options.seed + i;
+    request.sampling.seed = options.seed + number;
     request.stops_at_eos = true;
-    TRY([[maybe_unused]] const std::size_t number, engine->submit(std::move(request)));
+    TRY([[maybe_unused]] const std::size_t queued, engine->submit(std::move(request)));
   }
+  return Ok{};
+}
+
+}  // namespace
+
+Status run(const Options& options, Ranks* ranks, Screen& screen) {
+  screen.progress("loading the model");
+  LoadedModel model;
+  std::optional<Recording> recording;
+  std::unique_ptr<Engine> engine;
+  TRY([[maybe_unused]] const Ok ready,
+      agreed(ranks, prepare(options, ranks, screen, model, recording, engine)));
+  const auto requests = static_cast<std::size_t>(options.batch.front());
   const Timing timing = run_all(*engine, screen);
   std::string recorded;
   if (recording) {
     TRY(recorded, recording->end());
   }
-  return screen.answer(text_of(model, *engine, requests, timing, recorded),
-                       json_of(model, *engine, requests, timing));
+  return screen.answer(text_of(model, ranks, *engine, requests, timing, recorded),
+                       json_of(model, options, *engine, requests, timing));
 }
 
 }  // namespace culprit::lab

@@ -1,13 +1,15 @@
 // The lab's commands, each from options to answer.
 #pragma once
 
+#include "lab/ranks/ranks.h"
 #include "lab/tool/options.h"
 #include "lab/tool/screen.h"
 
 namespace culprit::lab {
 
-Status run(const Options& options, Screen& screen);
-Status bench(const Options& options, Screen& screen);
+// ranks: the others of this run, null: there are none.
+Status run(const Options& options, Ranks* ranks, Screen& screen);
+Status bench(const Options& options, Ranks* ranks, Screen& screen);
 Status score(const Options& options, Screen& screen);
 Status make_model(const Options& options, Screen& screen);
 Result<bool> check(const Options& options, Screen& screen);  // false: something missed

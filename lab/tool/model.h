@@ -7,6 +7,7 @@
 #include "lab/files/checkpoint.h"
 #include "lab/kernels/pages.h"
 #include "lab/model/random_model.h"
+#include "lab/ranks/ranks.h"
 #include "lab/tool/options.h"
 
 namespace culprit::lab {
@@ -25,7 +26,8 @@ struct LoadedModel {
   LoadedModel() = default;
   LoadedModel(LoadedModel&&) = delete;  // `weights` points into it
 };
-Status load_model(const Options& options, LoadedModel& model);
+// ranks: of the run that options.shard is a share in, null: that share runs by itself.
+Status load_model(const Options& options, LoadedModel& model, Ranks* ranks = nullptr);
 
 // "6 layers (3 dense, 3 with 256 experts)"
 std::string layers_of(const ModelConfig& config);

@@ -29,7 +29,8 @@ constexpr CommandRow kCommands[] = {
      "each "
      "with a prompt and a seed of its own.\n"
      "  culprit lab run --preset tiny-glm-5 --prompt-length 64 --new 32 --seed 7\n"
-     "  culprit lab run --model DIR --tokens 1,2,3 --new 64 --kv-dtype fp8",
+     "  culprit lab run --model DIR --tokens 1,2,3 --new 64 --kv-dtype fp8\n"
+     "  culprit lab run --preset tiny-glm-5 --prompt-length 64 --tp 2",
      kToRun},
     {Command::kBench, "bench", "what a decode step costs: reading strategies x batch x context",
      "Times decode steps for each strategy, batch and context, and says how many bytes each kernel "
@@ -152,6 +153,11 @@ Status set_shard(Options& options, std::string_view text) {
   return Ok{};
 }
 
+Status set_ranks(std::int64_t& field, std::string_view text) {
+  TRY(field, whole(text, 1, 1024));
+  return Ok{};
+}
+
 Status set_readings(Options& options, std::string_view text) {
   TRY(const auto parts, words(text));
   options.readings.clear();
@@ -257,6 +263,12 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view v) { return set(o.sampling.top_k, v); }},
     {"--top-p", "P", kToRun, "draw among the fewest that reach this probability",
      [](Options& o, std::string_view v) { return set(o.sampling.top_p, v, 1e-6, 1); }},
+    {"--tp", "N", kToEngine,
+     "ranks that share the model, N processes; starts mpirun, or is started by it",
+     [](Options& o, std::string_view v) { return set_ranks(o.ranks, v); }},
+    {"--ep", "N", kToEngine,
+     "groups of ranks that hold whole experts instead of parts of all; N ranks, unless --tp says",
+     [](Options& o, std::string_view v) { return set_ranks(o.shard.expert_groups, v); }},
     {"--strategy", "LIST", kToEngine,
      "how an FP8 pool is read: pool-cast, gather-cast, fused; bench runs all by default",
      set_readings},
@@ -394,6 +406,19 @@ Status check_run(const Options& options) {
   return Ok{};
 }
 
+Status check_ranks(Options& options) {
+  const std::int64_t groups = options.shard.expert_groups;
+  if (options.shard.of > 1 && options.ranks > 1)
+    return usage("--tp runs all ranks, --tp-shard one by itself", "leave one of them out");
+  if (options.shard.of == 1 && options.ranks == 1) options.ranks = groups;
+  const std::int64_t ranks = std::max(options.ranks, options.shard.of);
+  if (ranks % groups != 0)
+    return usage(fmt::format("{} ranks do not make {} equal groups with experts of their own",
+                             ranks, groups),
+                 "--ep divides --tp");
+  return Ok{};
+}
+
 Status check_together(const Options& options) {
   if (options.command == Command::kCheck) return Ok{};
   if (options.model.empty() == options.preset.empty())
@@ -436,6 +461,7 @@ Result<Options> parse(std::span<const std::string_view> args) {
   }
   if (options.help) return options;
   TRY([[maybe_unused]] const Ok checked, check_together(options));
+  TRY([[maybe_unused]] const Ok divided, check_ranks(options));
   return options;
 }
 

@@ -27,7 +27,8 @@ struct Options {
   std::string model, preset;
   Scheme scheme = Scheme::kBf16;
   Resize resize;  // of the preset
-  Shard shard;
+  Shard shard;    // --tp-shard; of a run of several ranks, each one's own
+  std::int64_t ranks = 1;
   std::uint64_t seed = 0;
 
   // What to run.

@@ -57,13 +57,18 @@ LaunchMode launch_mode(const Options& options) {
   return options.launch.value_or(needs_host ? LaunchMode::kEager : LaunchMode::kGraph);
 }
 
-Result<std::optional<Recording>> Recording::begin(const Options& options, Screen& screen) {
+Result<std::optional<Recording>> Recording::begin(const Options& options, const Ranks* ranks,
+                                                  Screen& screen) {
   if (!wants_recording(options)) return std::optional<Recording>();
   profile::Options asked;
   asked.on = true;
   asked.warmup = options.profile_warmup;
   asked.steps = options.profile_steps;
   if (!options.profile.empty()) asked.output = options.profile;
+  if (ranks != nullptr) {
+    asked.rank = ranks->rank();
+    asked.ranks = ranks->size();
+  }
   TRY(profile::Device device, this_machine(options, screen));
   asked.devices.push_back(std::move(device));
   std::optional<Recording> recording = Recording(asked);

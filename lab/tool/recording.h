@@ -7,6 +7,7 @@
 #include <string>
 
 #include "culprit/profile.h"
+#include "lab/ranks/ranks.h"
 #include "lab/tool/options.h"
 #include "lab/tool/screen.h"
 
@@ -21,7 +22,8 @@ class Recording {
  public:
   // Off where nobody asked. Measures the memory (about a second); an error where the file cannot be
   // written.
-  static Result<std::optional<Recording>> begin(const Options& options, Screen& screen);
+  static Result<std::optional<Recording>> begin(const Options& options, const Ranks* ranks,
+                                                Screen& screen);
   // Between steps: writes the file. The text is a table of the kernels; an error where the window
   // did not come about.
   Result<std::string> end();

@@ -1,6 +1,7 @@
 #include "lab/tool/screen.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include "base/text.h"
@@ -16,15 +17,20 @@ Error cannot_write(const std::string& where) {
           .note_code = {}};
 }
 
+bool draws_on(std::FILE* err) {
+  return term::is_terminal(err) || std::getenv(kDrawsBehindMpirun) != nullptr;
+}
+
 bool put(std::FILE* stream, const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stream) == text.size();
 }
 
 }  // namespace
 
-Screen::Screen(std::FILE* out, std::FILE* err, const Options& options)
+Screen::Screen(std::FILE* out, std::FILE* err, const Options& options, bool speaks)
     : out_(out),
-      progress_(err, !options.quiet && term::is_terminal(err),
+      speaks_(speaks),
+      progress_(err, speaks && !options.quiet && draws_on(err),
                 term::width(term::read_environment(), term::terminal_columns(err)),
                 term::Progress::Clock::now()),
       options_(options) {}
@@ -36,6 +42,7 @@ void Screen::progress(std::string_view line) {
 
 Status Screen::answer(const std::string& text, const std::string& json) {
   progress_.erase();
+  if (!speaks_) return Ok{};
   const bool only_json = options_.json == "-";
   if (!put(out_, only_json ? json : text)) return cannot_write("the standard output");
   if (!options_.json || only_json) return Ok{};

@@ -13,9 +13,13 @@
 
 namespace culprit::lab {
 
+// Set for ranks that mpirun started for a user at a terminal, which they see as a pipe.
+inline constexpr const char* kDrawsBehindMpirun = "CULPRIT_LAB_ON_TERMINAL";
+
 class Screen {
  public:
-  Screen(std::FILE* out, std::FILE* err, const Options& options);
+  // speaks: false for ranks but the first, which say nothing.
+  Screen(std::FILE* out, std::FILE* err, const Options& options, bool speaks = true);
 
   void progress(std::string_view line);  // shown from half a second on, on a terminal only
   // The answer as text, and as JSON where that was asked for.
@@ -23,6 +27,7 @@ class Screen {
 
  private:
   std::FILE* out_;
+  bool speaks_;
   term::Progress progress_;
   const Options& options_;
 };
