@@ -135,7 +135,7 @@ void Forward::all_reduce(std::string_view kernel, int layer, std::int64_t tokens
   if (ranks_ == nullptr) return;
   const std::int64_t count = tokens * config_.hidden;
   tools_.launch(row_launch(kernel, layer, tokens, config_.hidden), 1,
-                [&](std::int64_t, int) { ranks_->all_reduce(values, count); });
+                [this, values, count](std::int64_t, int) { ranks_->all_reduce(values, count); });
 }
 
 // The norm and the vocabulary's scores of the rows that want them.
@@ -168,7 +168,7 @@ void Forward::gather_logits(std::int64_t wanted) {
   const std::int64_t part = weights_.lm_head.rows, all = vocab();
   Launch launch = row_launch("all-gather logits", -1, wanted, all);
   launch.read = wanted * part * 4;
-  tools_.launch(launch, 1, [&](std::int64_t, int) {
+  tools_.launch(launch, 1, [this, wanted, part, all](std::int64_t, int) {
     ranks_->all_gather(own_logits_, wanted * part, gathered_);
     for (std::int64_t rank = 0; rank < ranks_->size(); ++rank)
       for (std::int64_t row = 0; row < wanted; ++row)
