@@ -11,13 +11,10 @@
 #include "lab/engine/engine.h"
 #include "lab/model/random_model.h"
 #include "lab/oracle/oracle.h"
+#include "unit/lab_forward.h"
 
 namespace culprit::lab {
 namespace {
-
-using Tokens = std::vector<std::int32_t>;
-
-constexpr std::int64_t kLongest = 96;
 
 ModelConfig small(const char* name) {
   auto config = preset(name);
@@ -27,57 +24,10 @@ ModelConfig small(const char* name) {
   return *config;
 }
 
-// Every expert of every token, every position.
-ModelConfig without_choices(const char* name) {
-  ModelConfig config = small(name);
-  if (config.router.experts > 0) {
-    config.router.experts = config.router.per_token = 4;
-    config.router.groups = config.router.groups_kept = 1;
-  }
-  if (config.indexer.heads > 0) config.indexer.top_k = kLongest;
-  return config;
-}
-
 RandomWeights model(const ModelConfig& config, Scheme scheme, std::uint64_t seed = 1) {
   auto weights = random_weights({config, scheme, seed});
   EXPECT_TRUE(weights.ok());
   return std::move(*weights);
-}
-
-Tokens prompt(std::int64_t length, std::int64_t vocab, std::uint64_t seed) {
-  Tokens tokens;
-  for (std::int64_t i = 0; i < length; ++i)
-    tokens.push_back(static_cast<std::int32_t>(uniform(seed, static_cast<std::uint64_t>(i)) *
-                                               static_cast<double>(vocab)));
-  return tokens;
-}
-
-// Logits behind each token of a text, in one forward pass of the fast engine.
-std::vector<std::vector<float>> fast_logits(const Weights& weights, KvFormat format,
-                                            const Tokens& text) {
-  const auto length = static_cast<std::int64_t>(text.size());
-  PoolShape shape = pool_shape(weights);
-  shape.tokens = kLongest;
-  shape.format = format;
-  auto pool = Pool::make(shape, 1, kLongest);
-  Stream stream(2);
-  Launcher launch(stream);
-  auto forward = Forward::make(weights, *pool, kernels(best_isa()), launch, Reading::kFused,
-                               {length, length, 1, kLongest});
-  EXPECT_TRUE(pool.ok() && forward.ok());
-  Lease lease = pool->lease();
-  EXPECT_TRUE(pool->reserve(lease, length));
-  std::vector<StepRow> rows;
-  for (std::int64_t i = 0; i < length; ++i)
-    rows.push_back({text[static_cast<std::size_t>(i)], i, lease.slots, true});
-  (**forward)((*forward)->bring_in(launch, rows));
-  launch.synchronize();
-  std::vector<std::vector<float>> out;
-  for (std::int64_t i = 0; i < length; ++i) {
-    const auto logits = (*forward)->logits(i);
-    out.emplace_back(logits.begin(), logits.end());
-  }
-  return out;
 }
 
 Oracle::Pool oracle_pool(KvFormat format) {
@@ -131,7 +81,7 @@ TEST(Agreement, OfEachFormat) {
                         {Scheme::kQ6_K, 4e-2, 6e-2},  {Scheme::kQ4_K, 4e-2, 6e-2}};
   for (const char* name : {"tiny-glm-5", "tiny-deepseek-v3", "tiny-qwen3-moe", "tiny-llama"})
     for (const Case& one : cases) {
-      const RandomWeights random = model(without_choices(name), one.scheme);
+      const RandomWeights random = model(without_choices(small(name)), one.scheme);
       const Tokens text = prompt(10, random.weights.config.vocab, 4);
       for (const KvFormat format : {KvFormat::kBf16, KvFormat::kE4m3})
         EXPECT_LT(measured_error(random.weights, format, text, true),
@@ -225,7 +175,7 @@ TEST(Agreement, OfGreedyTokens) {
                         {"tiny-llama", Scheme::kFp8, KvFormat::kE4m3, false}};
   for (const Case& one : cases) {
     const RandomWeights random =
-        model(one.choices ? small(one.name) : without_choices(one.name), one.scheme);
+        model(one.choices ? small(one.name) : without_choices(small(one.name)), one.scheme);
     const Weights& weights = random.weights;
     const Tokens text = prompt(24, weights.config.vocab, 99);
     const double error = measured_error(weights, one.pool, text, false);
