@@ -67,8 +67,7 @@ int main(int argc, char** argv) {
   const int threads = static_cast<int>(lab::usable_cores().size());
   const auto random = lab::random_weights({*config, lab::Scheme::kBf16, 1}, {}, threads);
   if (!random.ok()) return fail(random.error().what);
-  const std::string file =
-      "/tmp/lab_profile_overhead-" + std::to_string(getpid()) + ".json.gz";
+  const std::string file = "/tmp/lab_profile_overhead-" + std::to_string(getpid()) + ".json.gz";
   profile::Session session(recording(turns, file));
   if (!session.on()) return fail(session.error()->text());
   auto engine = engine_for(random->weights, kWarmUp + 2 * turns);

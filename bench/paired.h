@@ -35,7 +35,8 @@ inline Interval median_of(std::vector<double> values) {
 }
 
 // The median of the differences, us.
-inline double show(const char* what, const std::vector<double>& with, const std::vector<double>& without) {
+inline double show(const char* what, const std::vector<double>& with,
+                   const std::vector<double>& without) {
   std::vector<double> differences;
   for (std::size_t i = 0; i < with.size(); ++i) differences.push_back(with[i] - without[i]);
   const double step = median_of(without).middle;
