@@ -52,10 +52,9 @@ struct PoolCase {
           launch(cast, cast_ns, row);
         }
         const store::OpRow reads =
-            attention_dims.empty()
-                ? store::OpRow{}
-                : builder.op("decode_attention", host, host_now - 1'000, 8'000, attention_dims,
-                             "[\"float\", \"c10::BFloat16\"]");
+            attention_dims.empty() ? store::OpRow{}
+                                   : builder.op("decode_attention", host, host_now - 1'000, 8'000,
+                                                attention_dims, "[\"float\", \"c10::BFloat16\"]");
         if (!cast_before_gemm) launch(attention, attention_ns, reads);
         launch(gemm, gemm_ns);
         launch(comm, comm_ns);
