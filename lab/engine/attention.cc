@@ -95,12 +95,10 @@ void Attention::cast_pool(int layer) {
                       .cols = shape.width};
   const Op op(launch_, "aten::copy_", profile::kBf16(shape.rows(), 1, shape.width),
               profile::kE4m3(shape.rows(), 1, shape.width));
-  launch_(launch, (numbers + kCastNumbers - 1) / kCastNumbers,
-          [=, this](std::int64_t piece, int) {
-            const std::int64_t first = piece * kCastNumbers;
-            kernels_.cast_pool(from + first, std::min(kCastNumbers, numbers - first),
-                               copy_ + first);
-          });
+  launch_(launch, (numbers + kCastNumbers - 1) / kCastNumbers, [=, this](std::int64_t piece, int) {
+    const std::int64_t first = piece * kCastNumbers;
+    kernels_.cast_pool(from + first, std::min(kCastNumbers, numbers - first), copy_ + first);
+  });
 }
 
 // Where each token's rows will stand in the copy; how many there are in all.

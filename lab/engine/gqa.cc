@@ -75,12 +75,11 @@ void GqaBlock::store(int layer, StepRows rows, const RopeTable& rope) {
   const std::int64_t dim = config_.head_dim, width = 2 * kv_heads_ * dim;
   {
     const Op op(tools_.launch, "rotary_embedding", profile::kFloat(tokens, heads_, dim));
-    tools_.launch(
-        row_launch("q rope", "rotary_embedding_kernel", layer, tokens, heads_ * dim), tokens,
-        [=, this, &w, &rope](std::int64_t t, int) {
-          for (std::int64_t head = 0; head < heads_; ++head)
-            positioned(rope, t, w.q_norm, q_ + (t * heads_ + head) * dim);
-        });
+    tools_.launch(row_launch("q rope", "rotary_embedding_kernel", layer, tokens, heads_ * dim),
+                  tokens, [=, this, &w, &rope](std::int64_t t, int) {
+                    for (std::int64_t head = 0; head < heads_; ++head)
+                      positioned(rope, t, w.q_norm, q_ + (t * heads_ + head) * dim);
+                  });
   }
   const Launch launch{.kernel = "kv-store",
                       .symbol = "set_kv_buffer_kernel",
@@ -106,8 +105,7 @@ void GqaBlock::back(int layer, std::int64_t tokens, float* y) {
   const GqaWeights& w = weights(layer);
   const Input o_in(o_in_, tokens, {&w.o});
   {
-    const Op op(tools_.launch, "merge_state",
-                profile::kFloat(tokens, heads_, config_.head_dim));
+    const Op op(tools_.launch, "merge_state", profile::kFloat(tokens, heads_, config_.head_dim));
     tools_.launch(row_launch("attention merge", "merge_state_kernel", layer, tokens,
                              heads_ * config_.head_dim),
                   tokens, [=, this](std::int64_t t, int) {

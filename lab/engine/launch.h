@@ -25,8 +25,9 @@ struct Sending {
 };
 
 struct Launch {
-  std::string_view kernel = {};  // its role: "q_b", "pool-cast", "expert gate_up"; outlives the engine
-  profile::Name symbol = {};     // what runs, as a profiler names it: "rms_norm_kernel"
+  std::string_view kernel =
+      {};                     // its role: "q_b", "pool-cast", "expert gate_up"; outlives the engine
+  profile::Name symbol = {};  // what runs, as a profiler names it: "rms_norm_kernel"
   std::string_view format = {};  // of what it mainly reads: "nvfp4", "e4m3"; empty: plain floats
   int layer = -1;                // -1: of no layer
   std::int64_t read = 0, written = 0;           // bytes, each counted once
@@ -50,8 +51,7 @@ class Recorder {
 
 class Launcher {
  public:
-  explicit Launcher(Stream& stream, const Habits& habits = {})
-      : stream_(stream), habits_(habits) {}
+  explicit Launcher(Stream& stream, const Habits& habits = {}) : stream_(stream), habits_(habits) {}
   void set_recorder(Recorder* recorder) { recorder_ = recorder; }  // null: nobody looks
   int threads() const { return stream_.threads(); }
   const Habits& habits() const { return habits_; }
@@ -59,12 +59,13 @@ class Launcher {
   // body(piece, thread) for each piece of [0, pieces).
   template <class Body>
   void operator()(const Launch& launch, std::int64_t pieces, const Body& body) {
-    (*this)(launch, [pieces](Launch&) { return pieces; }, body);
+    (*this)(
+        launch, [pieces](Launch&) { return pieces; }, body);
   }
   // The same where results of earlier kernels decide: prepare(launch) completes the launch's shape
   // and bytes on the stream, right before it, and gives the number of pieces.
   template <class Prepare, class Body>
-    requires std::is_invocable_r_v<std::int64_t, const Prepare&, Launch&>
+  requires std::is_invocable_r_v<std::int64_t, const Prepare&, Launch&>
   void operator()(const Launch& launch, const Prepare& prepare, const Body& body) {
     if (mode_ == Mode::kCounting) {
       ++works_;

@@ -193,7 +193,8 @@ void MlaBlock::absorb(int layer, StepRows rows, const RopeTable& rope) {
   const std::int64_t width = config_.latent_dim(), qk = config_.qk_dim(), nope = config_.nope_dim;
   const std::int64_t blocks = (heads_ + kHeadsTogether - 1) / kHeadsTogether;
   {
-    const Launch launch = row_launch("q rope", "rotary_embedding_kernel", layer, tokens, heads_ * qk);
+    const Launch launch =
+        row_launch("q rope", "rotary_embedding_kernel", layer, tokens, heads_ * qk);
     const Op op(tools_.launch, "rotary_embedding", profile::kFloat(tokens, heads_, qk));
     tools_.launch(launch, tokens * blocks, [=, this, &absorbed, &rope](std::int64_t piece, int) {
       const std::int64_t t = piece / blocks, first = piece % blocks * kHeadsTogether;
@@ -331,8 +332,7 @@ void MlaBlock::back(int layer, std::int64_t tokens, float* y) {
   const Input o_in(o_in_, tokens, {&w.o});
   const Activations kind = o_in.of(w.o).kind;
   {
-    const Launch ready =
-        row_launch("o input", prepare_symbol(kind), layer, tokens, heads_ * v);
+    const Launch ready = row_launch("o input", prepare_symbol(kind), layer, tokens, heads_ * v);
     const PrepareOp op(tools_.launch, kind, tokens, heads_ * v);
     tools_.launch(ready, tokens, [=, this](std::int64_t t, int) {
       o_in.prepare(tools_.kernels, values_ + t * heads_ * v, t);

@@ -162,8 +162,8 @@ void MlpBlock::plan_groups() {
     float* to = gate_up_ + group.first * stride;
     gate_up_plan_.add({&mlp.gate, in.of(mlp.gate), to, stride});
     gate_up_plan_.add({&mlp.up, in.of(mlp.up), to + widest_, stride});
-    down_plan_.add({&mlp.down, down_input(group).of(mlp.down),
-                    out_ + group.first * config_.hidden, config_.hidden});
+    down_plan_.add({&mlp.down, down_input(group).of(mlp.down), out_ + group.first * config_.hidden,
+                    config_.hidden});
   }
 }
 
@@ -198,15 +198,15 @@ void MlpBlock::run_groups(int layer, std::int64_t tokens, const float* x) {
       return each_pair(launch, hidden);
     };
     const PrepareOp op(tools_.launch, gate_up.input, pairs, hidden);
-    tools_.launch(row_launch(dense ? "mlp input" : "expert input",
-                             dense ? prepare_symbol(gate_up.input) : profile::Name("moe_permute_kernel"), layer,
-                             pairs, hidden),
-                  prepare, [=, this](std::int64_t pair, int) {
-                    const Group& group = group_[group_of_[pair]];
-                    gate_up_input(group).prepare(tools_.kernels,
-                                                 x + token_of_[pair] * config_.hidden,
-                                                 pair - group.first);
-                  });
+    tools_.launch(
+        row_launch(dense ? "mlp input" : "expert input",
+                   dense ? prepare_symbol(gate_up.input) : profile::Name("moe_permute_kernel"),
+                   layer, pairs, hidden),
+        prepare, [=, this](std::int64_t pair, int) {
+          const Group& group = group_[group_of_[pair]];
+          gate_up_input(group).prepare(tools_.kernels, x + token_of_[pair] * config_.hidden,
+                                       pair - group.first);
+        });
   }
   tools_.linear(dense ? "mlp gate_up" : "expert gate_up", layer, gate_up_plan_, gate_up);
   {
@@ -228,8 +228,9 @@ void MlpBlock::combine(int layer, std::int64_t tokens, float* y) {
   const std::int64_t hidden = config_.hidden;
   const std::int64_t each = w.experts.empty() ? 0 : config_.router.per_token;
   const bool shared = !for_all(w).gate.empty();
-  Launch launch = row_launch("combine", each > 0 ? profile::Name("moe_sum_kernel") : prepare_symbol(Activations::kFloat),
-                             layer, tokens, hidden);
+  Launch launch = row_launch(
+      "combine", each > 0 ? profile::Name("moe_sum_kernel") : prepare_symbol(Activations::kFloat),
+      layer, tokens, hidden);
   launch.read = pairs_of(w, tokens) * hidden * 4;
   const Op op(tools_.launch, each > 0 ? profile::Name("moe_sum") : profile::Name("aten::copy_"),
               profile::kFloat(tokens, hidden), profile::kFloat(tokens, hidden));

@@ -61,7 +61,7 @@ PrepareOp::PrepareOp(const Launcher& launcher, Activations kind, std::int64_t to
                      std::int64_t width, profile::Location line) {
   if (!launcher.records_ops()) return;
   const bool copies = kind == Activations::kFloat || kind == Activations::kBf16;
-  const profile::Call call(copies                          ? Name("aten::copy_")
+  const profile::Call call(copies                        ? Name("aten::copy_")
                            : kind == Activations::kNvfp4 ? Name("scaled_fp4_quant")
                                                          : Name("per_token_group_quant_int8"),
                            line);

@@ -29,7 +29,11 @@ class PrepareOp {
 
 // Linear layers: y [count, tokens, rows] = x [count, tokens, cols] w^T, w [count, rows, cols].
 struct Gemm {
-  enum class Kind : std::uint8_t { kPlain, kBatched, kExperts };  // experts: each token some of them
+  enum class Kind : std::uint8_t {
+    kPlain,
+    kBatched,
+    kExperts
+  };  // experts: each token some of them
   Kind kind = Kind::kPlain;
   std::int64_t count = 1;  // of heads or experts
   std::int64_t tokens = 0, rows = 0, cols = 0;

@@ -32,8 +32,8 @@ class StepRows {
     }
   }
   std::int64_t tokens() const { return tokens_; }
-  std::int64_t wanted() const { return wanted_; }      // that want logits
-  std::int64_t furthest() const { return furthest_; }  // position
+  std::int64_t wanted() const { return wanted_; }                       // that want logits
+  std::int64_t furthest() const { return furthest_; }                   // position
   const StepRow& operator[](std::int64_t t) const { return rows_[t]; }  // on the stream
 
  private:

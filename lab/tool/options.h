@@ -44,11 +44,11 @@ struct Options {
   KvFormat kv_format = KvFormat::kBf16;
   std::int64_t pool_tokens = 0;  // 0: as many as the requests need
   std::int64_t page = 1, chunk = 64;
-  int threads = 0;         // 0: one per core
-  std::optional<Isa> isa;  // none: the best one, in `check` all
+  int threads = 0;                   // 0: one per core
+  std::optional<Isa> isa;            // none: the best one, in `check` all
   std::optional<LaunchMode> launch;  // none: a graph, unless something needs the host
   Habits habits;
-  bool oracle = false;     // `score`: by the float64 oracle
+  bool oracle = false;  // `score`: by the float64 oracle
 
   // What of it is recorded.
   std::string profile;  // the file; empty: nothing, unless the environment says so

@@ -24,13 +24,15 @@ Error cannot_record(const profile::Error& error) {
 
 // One bandwidth is the device's: whatever a kernel does, it should not be beyond. Both are told.
 Result<profile::Device> this_machine(const Options& options, Screen& screen) {
-  constexpr int kPasses = 5;
+  constexpr int kPasses = 3;
+  constexpr std::int64_t kCaches = 2, kLeast = std::int64_t{256} << 20;  // bytes to be read through
   screen.progress("measuring the memory's bandwidth");
   const Isa isa = options.isa.value_or(best_isa());
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size());
   Team team(threads);
-  TRY(Roof roof, Roof::prepare(team, isa));
+  TRY(const std::int64_t cache, last_level_cache());
+  TRY(Roof roof, Roof::prepare(team, isa, std::max(kCaches * cache, kLeast)));
   for (int pass = 0; pass < kPasses; ++pass) roof.pass();
   const double read = roof.best(Move::kRead), copy = roof.best(Move::kCopy);
   return profile::Device{

@@ -77,7 +77,7 @@ struct KernelFigures {
   std::string doubt;  // why a figure above is withheld or may be wrong; empty: no doubt
   // It is the peak that is doubted: elements and types were recorded, and the trace states the peak.
   bool doubts_peak = false;
-  std::string op;     // of the most calls; empty: not recorded
+  std::string op;  // of the most calls; empty: not recorded
   std::vector<std::string> op_chain;
   bool lent = false;       // op and source are those of another trace's launches (run/mapping.h)
   bool in_replay = false;  // every call is of a graph replay, which records neither

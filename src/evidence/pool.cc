@@ -356,7 +356,7 @@ class PoolSearch {
   std::int64_t model_row_ = 0;  // 0: no model given
   Dtype kv_dtype_ = Dtype::kUnknown;
   std::string kv_dtype_from_;
-  std::vector<std::int64_t> attention_calls_;        // per step, of each attention kernel
+  std::vector<std::int64_t> attention_calls_;       // per step, of each attention kernel
   std::vector<std::vector<std::int64_t>> buffers_;  // [rows, heads, dim], recorded beside those
 };
 

@@ -288,8 +288,8 @@ void rate(const run::Run& run, const Peak& peak, Nanos fastest, KernelFigures& f
   if (share <= 1) {
     figures.of_peak = share;
   } else {
-    figures.doubts_peak = peak.source == "trace" && figures.elements_how == "dims" &&
-                          figures.dtype_in_how == "dims";
+    figures.doubts_peak =
+        peak.source == "trace" && figures.elements_how == "dims" && figures.dtype_in_how == "dims";
     figures.doubt = fmt::format(
         "{:.0f} GB/s would be {:.2f} times the peak: the element count, an element type or the "
         "peak "

@@ -19,6 +19,7 @@ struct PoolCase {
   std::string op = "aten::copy_";
   std::string dims = "[[495552, 1, 576], [495552, 1, 576], []]";
   std::string types = "[\"c10::BFloat16\", \"c10::Float8_e4m3fn\", \"Scalar\"]";
+  std::string attention_dims;  // of what attention reads; empty: not recorded
   std::optional<std::int64_t> batch = 1;
   std::optional<std::int64_t> layer_count = 78;
 
@@ -50,7 +51,11 @@ struct PoolCase {
                                        : builder.op(op, host, host_now - 1'000, 8'000, dims, types);
           launch(cast, cast_ns, row);
         }
-        if (!cast_before_gemm) launch(attention, attention_ns);
+        const store::OpRow reads =
+            attention_dims.empty() ? store::OpRow{}
+                                   : builder.op("decode_attention", host, host_now - 1'000, 8'000,
+                                                attention_dims, "[\"float\", \"c10::BFloat16\"]");
+        if (!cast_before_gemm) launch(attention, attention_ns, reads);
         launch(gemm, gemm_ns);
         launch(comm, comm_ns);
       }

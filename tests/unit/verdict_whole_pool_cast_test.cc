@@ -67,6 +67,27 @@ TEST_F(WholePoolCast, IsCertainWithRecordedShapes) {
   EXPECT_FALSE(suspect.disproved_if.empty());
 }
 
+// Rows of a width that no model in the table has are a pool's where attention reads that tensor, too.
+TEST_F(WholePoolCast, KnowsThePoolByWhatAttentionReads) {
+  PoolCase pool;
+  pool.dims = "[[991104, 1, 288], [991104, 1, 288]]";
+  pool.types = "[\"c10::BFloat16\", \"c10::Float8_e4m3fn\"]";
+  pool.attention_dims = "[[1, 4, 288], [991104, 1, 288]]";
+  const Verdict verdict = judged(pool);
+  ASSERT_EQ(verdict.suspects.size(), 1U);
+  EXPECT_EQ(verdict.suspects[0].id, "whole-pool-cast");
+  EXPECT_EQ(verdict.suspects[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(verdict.suspects[0].tensor->shape, (std::vector<std::int64_t>{991'104, 1, 288}));
+}
+
+TEST_F(WholePoolCast, AnyOtherTensorOfThatShapeIsNone) {
+  PoolCase pool;
+  pool.dims = "[[991104, 1, 288], [991104, 1, 288]]";
+  pool.types = "[\"c10::BFloat16\", \"c10::Float8_e4m3fn\"]";
+  pool.attention_dims = "[[1, 4, 288], [4096, 1, 288]]";
+  for (const Suspect& suspect : judged(pool).suspects) EXPECT_NE(suspect.id, "whole-pool-cast");
+}
+
 TEST_F(WholePoolCast, GainIsTheRetimedStep) {
   const Suspect suspect = judged(PoolCase{}).suspects.at(0);
   EXPECT_EQ(suspect.gain.step_now, kStep);
