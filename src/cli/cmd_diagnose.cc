@@ -20,7 +20,7 @@ namespace culprit::cli {
 namespace {
 
 std::optional<report::Table> table_of(const Command& command) {
-  for (int t = 0; t <= static_cast<int>(report::Table::kGaps); ++t) {
+  for (int t = 0; t < report::kTables; ++t) {
     const auto table = static_cast<report::Table>(t);
     if (command.id == CommandId::kTable && report::table_name(table) == command.name) return table;
   }

@@ -7,6 +7,7 @@
 #include "base/near.h"
 #include "cli/commands.h"
 #include "cli/run_command.h"
+#include "compare/compare.h"
 #include "known/gpus.h"
 #include "known/models.h"
 #include "report/grid.h"
@@ -92,11 +93,16 @@ std::string list_notes(const report::TextOptions& options) {
 
 std::string list_suspects(const report::TextOptions& options) {
   std::string out;
-  for (const verdict::Rule& rule : verdict::rules()) {
-    out += described(rule.id, rule.looks_for, 16, options.width);
-    out += described("", fmt::format("needs: {}", rule.needs), 16, options.width);
-    out += described("", fmt::format("disproved by: {}", rule.disproved_by), 16, options.width);
-  }
+  const auto add = [&](const std::vector<verdict::Rule>& rules) {
+    for (const verdict::Rule& rule : rules) {
+      out += described(rule.id, rule.looks_for, 16, options.width);
+      out += described("", fmt::format("needs: {}", rule.needs), 16, options.width);
+      out += described("", fmt::format("disproved by: {}", rule.disproved_by), 16, options.width);
+    }
+  };
+  add(verdict::rules());
+  out += "\nof two recordings (culprit compare)\n";
+  add(compare::rules());
   return out;
 }
 

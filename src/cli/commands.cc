@@ -42,6 +42,18 @@ constexpr Command kCommands[] = {
      "Idle times of the device inside the steps that count, longest first, each with its owner: "
      "the host launched late, waited, worked, or stood still.",
      "culprit gaps rank0.trace.json.gz --all", kToTables},
+    {kTable, "comm", "TRACE", "collectives: size, time, what nothing hides, what may be waiting",
+     "One row for each collective, element type, message size and kernel. Exposed is the time in "
+     "which "
+     "nothing else ran. Above the fastest: what the calls take beyond the fastest of their row, "
+     "which "
+     "is transfer and no waiting: the most that waiting for other ranks can be.",
+     "culprit comm rank0.trace.json.gz", kToTables},
+    {kTable, "memory", "TRACE", "copies, sets and allocations, with bytes and bandwidth",
+     "Copies and sets of the copy engines by direction, kind of host memory and size; then the "
+     "calls "
+     "that allocate and free, with the host's time in them. Copies by kernels are in `kernels`.",
+     "culprit memory rank0.trace.json.gz", kToTables},
     {kExplain, "explain", "TRACE", "everything known about one kernel or suspect",
      "Decoded name, launch geometry, elements, bytes, bandwidth and share of the roof, every "
      "operator chain, line and launch that its calls come from, and the table of the model's "
@@ -87,8 +99,6 @@ constexpr Command kCommands[] = {
      "culprit lab bench --preset tiny-glm-5 --kv-dtype fp8", 0},
     {kHelp, "help", "[COMMAND]", "this help, or that of one command", "", "culprit help kernels",
      kToAll},
-    {kLater, "comm", "", "", "", "", 0},
-    {kLater, "memory", "", "", "", "", 0},
     {kLater, "sql", "", "", "", "", 0},
     {kLater, "slice", "", "", "", "", 0},
     {kLater, "capture", "", "", "", "", 0},

@@ -113,6 +113,27 @@ void find_causes(Case& c) {
 
 }  // namespace
 
+std::vector<verdict::Rule> rules() {
+  return {
+      {"load", "another batch: the same kernels have more to do", "the batch in the step marks",
+       "the difference stays with one batch on both sides"},
+      {"other-device", "the recordings are of different devices", "the devices' names",
+       "the difference stays on one device"},
+      {"clock", "all unchanged kernels take longer by one factor, whatever bounds them",
+       "kernels of several kinds that are the same on both sides", "the clocks were equal"},
+      {"fusion-lost", "several kernels stand where one stood", "the order of kernels in the step",
+       "the fused kernel was switched off on purpose"},
+      {"replaced-kernel", "another kernel of the same role at the same place",
+       "the order of kernels in the step", "the old kernel takes as long on this load"},
+      {"more-calls", "a kernel runs more often in a step", "the kernels of both sides",
+       "the work is split over more calls of the same sum"},
+      {"new-kernel", "a kernel that runs on one side only", "the kernels of both sides",
+       "the other side has it under another name"},
+      {"slower-kernel", "the same kernel takes another time, and nothing recorded says why",
+       "the kernels of both sides", "it takes the same time alone, on the same input"},
+  };
+}
+
 std::string_view outcome_name(Outcome outcome) {
   constexpr std::string_view kNames[] = {"slower", "faster", "no-significant-difference",
                                          "not-comparable"};

@@ -143,6 +143,10 @@ struct Options {
 };
 Comparison compare(const Input& before, const Input& after, const Options& options);
 
+// Causes that only two recordings can show, as `culprit list suspects` prints them; the suspects of one
+// recording (verdict::rules) can be causes as well.
+std::vector<verdict::Rule> rules();
+
 // Pairs of one run's ranks, and the one that an answer is about: the one whose own work and idle time,
 // communication not counted, moved most; the others may only have waited for it.
 struct Ranked {

@@ -124,9 +124,7 @@ void add_notes(Page& page, const Comparison& c, int at_most) {
   for (std::size_t i = 0; i < notes.size(); ++i) {  // what both sides have is said once
     const auto twin =
         std::find_if(notes.begin() + static_cast<std::ptrdiff_t>(i) + 1, notes.end(),
-                     [&](const store::Note& other) {
-                       return other.code == notes[i].code && other.message == notes[i].message;
-                     });
+                     [&](const store::Note& other) { return other.code == notes[i].code; });
     if (twin == notes.end()) continue;
     notes[i].where = "both sides";
     notes.erase(twin);

@@ -57,9 +57,20 @@ std::string render_explanation(const Answer& answer, const TextOptions& options)
 std::string render_floor(const evidence::StepFloor& answer, const TextOptions& options);
 std::string render_floor_json(const evidence::StepFloor& answer, std::string_view trace);
 
-// One table of the commands steps, budget, kernels, layers, ops, sources, gaps. The longest rows
+// One table of the commands steps, budget, kernels, layers, ops, sources, gaps, comm, memory. The longest rows
 // first, 20 unless `all`. Empty where the answer is not usable.
-enum class Table : std::uint8_t { kSteps, kBudget, kKernels, kLayers, kOps, kSources, kGaps };
+enum class Table : std::uint8_t {
+  kSteps,
+  kBudget,
+  kKernels,
+  kLayers,
+  kOps,
+  kSources,
+  kGaps,
+  kComm,
+  kMemory
+};
+inline constexpr int kTables = static_cast<int>(Table::kMemory) + 1;
 std::string_view table_name(Table table);  // "steps"
 std::string render_table(const Answer& answer, Table table, const TextOptions& options);
 

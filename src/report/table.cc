@@ -309,8 +309,8 @@ Grid budget_grid(const Answer& answer) {
 }
 
 std::string_view table_name(Table table) {
-  constexpr std::string_view kNames[] = {"steps", "budget",  "kernels", "layers",
-                                         "ops",   "sources", "gaps"};
+  constexpr std::string_view kNames[] = {"steps",   "budget", "kernels", "layers", "ops",
+                                         "sources", "gaps",   "comm",    "memory"};
   return kNames[static_cast<std::size_t>(table)];
 }
 
@@ -330,6 +330,10 @@ Grid make_table(const Answer& answer, Table table) {
       return sources_grid(answer);
     case Table::kGaps:
       return gaps_grid(answer);
+    case Table::kComm:
+      return comm_grid(answer);
+    case Table::kMemory:
+      return memory_grid(answer);
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// The seven tables as Grids. Times are per step, over the used steps, unless the title says else.
+// The tables as Grids. Times are per step, over the used steps, unless the title says else.
 #pragma once
 
 #include "report/grid.h"
@@ -9,6 +9,10 @@ namespace culprit::report {
 // The answer must be usable.
 Grid make_table(const Answer& answer, Table table);
 Grid budget_grid(const Answer& answer);  // also part of the one-screen verdict
+
+// table_traffic.cc: collectives; copies, sets and allocations.
+Grid comm_grid(const Answer& answer);
+Grid memory_grid(const Answer& answer);
 
 // Member "table": {"name": ..., "rows": [...]}; no rows where the answer is not usable.
 void write_table_json(JsonWriter& w, Table table, const Answer& answer);
