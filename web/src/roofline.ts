@@ -51,7 +51,7 @@ function arithmeticPlot(answer: Answer, dots: Dot[]): HTMLElement {
       }
       for (const {what, tflops} of ceilings) {
         paint.line([[memory ? tflops * 1000 / memory : x[0], tflops], [x[1], tflops]], "roof");
-        paint.text(`${what} ${number(tflops)} TFLOP/s`, x[1], tflops, "right");
+        paint.text(`${what} ${number(tflops)} TFLOP/s`, x[1], tflops, "right", tflops < highest);
       }
     }, ({kernel, x: intensity, y: speed}) =>
       [name(kernel.short), `: ${number(intensity)} operations a byte, ${number(speed)} TFLOP/s, ${duration(kernel.avg_ns)} a call`, ofRoof(kernel)]).element;

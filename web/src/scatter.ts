@@ -10,6 +10,8 @@ export interface Axis { label: string; range: [number, number]; format: (value: 
 
 // Powers of ten inside a scale.
 const powers: uPlot.Axis.Splits = (_plot, _axis, min, max) => Array.from({length: 25}, (_, i) => 10 ** (i - 6)).filter((p) => p >= min && p <= max);
+// uPlot gives null for ticks that would stand too close.
+const labels = (of: Axis): uPlot.Axis.Values => (_, ticks) => ticks.map((t: number | null) => (t === null ? null : of.format(t)));
 const radius = (dot: Dot): number => 3 + 17 * Math.sqrt(Math.min(1, dot.kernel.share));
 
 function drawDots(plot: uPlot, dots: Dot[]): void {
@@ -58,22 +60,27 @@ export class Backdrop {
     ctx.stroke();
     ctx.globalAlpha = 1;
   }
-  text(words: string, x: number, y: number, align: CanvasTextAlign = "left"): void {
+  // Beside a point, above or below it; not where it would run into the text before it.
+  text(words: string, x: number, y: number, align: "left" | "right" = "left", below = false): void {
     const {ctx} = this.plot;
-    ctx.fillStyle = this.colors.text;
-    ctx.textAlign = align;
     ctx.font = `${11 * this.ratio}px system-ui, sans-serif`;
-    const shift = (align === "right" ? -8 : 8) * this.ratio;
-    ctx.fillText(words, this.plot.valToPos(x, "x", true) + shift, this.plot.valToPos(y, "y", true) - 5 * this.ratio);
+    const room = ctx.measureText(words).width;
+    const left = this.plot.valToPos(x, "x", true) + (align === "right" ? -room - 8 * this.ratio : 8 * this.ratio);
+    const base = this.plot.valToPos(y, "y", true) + (below ? 14 : -5) * this.ratio;
+    if (left < this.end.left + 8 * this.ratio && Math.abs(base - this.end.base) < 1) return;
+    this.end = {left: left + room, base};
+    ctx.fillStyle = this.colors.text;
+    ctx.textAlign = "left";
+    ctx.fillText(words, left, base);
   }
+  private end = {left: -Infinity, base: -Infinity};
 }
 
 // `dots` ascend in x.
 export function scatter(label: string, dots: Dot[], x: Axis, y: Axis, backdrop: (paint: Backdrop) => void, describe: (dot: Dot) => Child): Chart {
   return chart(label, 340, (colors, say) => ({
     scales: {x: {time: false, distr: 3, range: x.range}, y: {distr: 3, range: y.range}},
-    axes: [axis(colors, x.label, {size: 36, splits: powers, values: (_, ticks) => ticks.map(x.format)}),
-      axis(colors, "", {size: 96, splits: powers, values: (_, ticks) => ticks.map(y.format)})],
+    axes: [axis(colors, x.label, {size: 36, splits: powers, values: labels(x)}), axis(colors, "", {size: 96, splits: powers, values: labels(y)})],
     series: [{}, {paths: () => null, points: {show: false}}],
     cursor: {points: {show: false}, drag: {x: true, y: true}},
     hooks: {

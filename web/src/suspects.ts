@@ -82,10 +82,10 @@ export function suspectsSection(answer: Answer, drawing: Drawing, show: (suspect
 export function innocentSection(answer: Answer): Child {
   const {ruled_out: ruledOut, healthy} = answer;
   if (ruledOut.length + healthy.length === 0) return null;
-  return section("innocent", "Ruled out",
-    ruledOut.length > 0 && table("who is ruled out, and by which number",
-      [{title: "hypothesis"}, {title: "would say"}, {title: "ruled out because"}, {title: "facts"}],
-      ruledOut.map((r) => [r.hypothesis, r.claim, r.because, r.facts.join(" ")])),
-    healthy.length > 0 && [el("h3", {}, "Healthy"), table("what is well", [{title: "what"}, {title: "because"}, {title: "at most to gain", number: true}],
-      healthy.map((h, i) => [h.what, h.because, figure(h.at_most_gain_ns, duration, `healthy[${i}].at_most_gain_ns`)]))]);
+  const out = ruledOut.length > 0 && table("who is ruled out, and by which number",
+    [{title: "hypothesis"}, {title: "would say"}, {title: "ruled out because"}, {title: "facts"}],
+    ruledOut.map((r) => [r.hypothesis, r.claim, r.because, r.facts.join(" ")]));
+  const well = healthy.length > 0 && table("what is well", [{title: "what"}, {title: "because"}, {title: "at most to gain", number: true}],
+    healthy.map((h, i) => [h.what, h.because, figure(h.at_most_gain_ns, duration, `healthy[${i}].at_most_gain_ns`)]));
+  return out ? section("innocent", "Ruled out", out, well && [el("h3", {}, "Healthy"), well]) : section("innocent", "Healthy", well);
 }
