@@ -7,7 +7,7 @@ import {gainWords, place, share} from "./words";
 const blocks = (dim: number[]): string => (dim[1] === 1 && dim[2] === 1 ? count(dim[0]!) : dim.map(count).join(" × "));
 
 // "78 calls a step, 828 µs each; grid 557,496 of 128 threads; 856 MB a call at 1,034 GB/s, 57.7 % of peak"
-export function kernelFigures(kernel: Kernel, path: string): Child {
+function kernelFigures(kernel: Kernel, path: string): Child {
   return [
     figure(kernel.calls_per_step, amount, `${path}.calls_per_step`), " calls a step, ", figure(kernel.avg_ns, duration, `${path}.avg_ns`), " each",
     kernel.grid && kernel.block && `; grid ${blocks(kernel.grid)} of ${blocks(kernel.block)} threads`,
@@ -31,7 +31,7 @@ function tensorWords(suspect: Suspect, path: string): Child {
     suspect.live_fraction !== null && ["; ", figure(suspect.live_fraction, percent, `${path}.live_fraction`), " of it in use"]];
 }
 
-export function factRows(facts: Fact[], ids: string[]): Child[][] {
+function factRows(facts: Fact[], ids: string[]): Child[][] {
   return ids.flatMap((id) => {
     const at = facts.findIndex((fact) => fact.id === id);
     const fact = facts[at];
