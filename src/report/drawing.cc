@@ -123,7 +123,8 @@ class Drawer {
     const auto& calls = run_.trace->calls;
     zero_ = d_.from = step().begin;
     d_.to = step().end;
-    const Nanos earliest = step().begin - 2 * step().length();
+    constexpr Nanos kFarthest = Nanos{1} << 60;
+    const Nanos earliest = step().begin - 2 * std::min(step().length(), kFarthest);
     for (std::int64_t i = step().first; i < step().last; ++i) {
       const store::CallRow call = activity(i).call;
       if (!call.valid()) continue;

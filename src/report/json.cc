@@ -112,6 +112,9 @@ void write_device(JsonWriter& w, const Answer& answer) {
   } else {
     w.null("peak_verified");
   }
+  const known::Gpu gpu = usable && answer.run->gpu ? answer.run->gpu->gpu : known::Gpu{};
+  w.number("half_tflops", gpu.half_tflops > 0 ? std::optional(gpu.half_tflops) : std::nullopt);
+  w.number("fp8_tflops", gpu.fp8_tflops > 0 ? std::optional(gpu.fp8_tflops) : std::nullopt);
   w.end();
 }
 
@@ -320,6 +323,7 @@ void write_kernel(JsonWriter& w, const run::Run& run, const evidence::KernelFigu
   w.text_or_null("dtype_in_how", kernel.dtype_in_how);
   write_dtype(w, "dtype_out", kernel.dtype_out);
   w.integer("bytes", kernel.bytes);
+  w.number("flops", kernel.matmul ? std::optional(kernel.matmul->flops()) : std::nullopt, 15);
   w.number("gbps", kernel.gbps);
   w.number("of_peak", kernel.of_peak);
   w.text("regime", evidence::regime_name(kernel.regime));

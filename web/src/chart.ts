@@ -16,7 +16,7 @@ export const axis = (colors: Ink, label: string, more: uPlot.Axis = {}): uPlot.A
   font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", label, labelSize: 20, ...more,
 });
 
-export interface Chart { element: HTMLElement; say: (...text: Child[]) => void; redraw: () => void }
+export interface Chart { element: HTMLElement; say: (...text: Child[]) => void }
 
 // `options` and `data` are made anew whenever the theme changes.
 export function chart(label: string, height: number, options: (colors: Ink, say: Chart["say"]) => Omit<uPlot.Options, "width" | "height">,
@@ -35,5 +35,5 @@ export function chart(label: string, height: number, options: (colors: Ink, say:
     else if (width !== plot.width) plot.setSize({width, height});
   }).observe(place);
   onTheme(() => { if (plot) draw(); });
-  return {element: el("div", {}, place, line), say, redraw: draw};
+  return {element: el("div", {}, place, line), say};
 }

@@ -14,7 +14,7 @@ export interface Kernel {
   calls_per_step: number; ns_per_step: number; share: number; avg_ns: number; exposed_ns_per_step: number;
   grid: Maybe<number[]>; block: Maybe<number[]>; elements: Maybe<Elements>; dims: Maybe<number[]>;
   dtype_in: Maybe<string>; dtype_out: Maybe<string>;
-  bytes: Maybe<number>; gbps: Maybe<number>; of_peak: Maybe<number>; regime: string; doubt: Maybe<string>;
+  bytes: Maybe<number>; flops: Maybe<number>; gbps: Maybe<number>; of_peak: Maybe<number>; regime: string; doubt: Maybe<string>;
   op: Maybe<string>; op_chain: string[]; op_from: Maybe<string>;
   launch: Maybe<{api: string; thread: string | number}>; source: Maybe<Source>;
 }
@@ -48,7 +48,8 @@ export interface Answer {
   quality: {
     usable: boolean; gpu_time_attributed: Record<"op" | "source" | "step" | "layer", Maybe<number>>; notes: Note[];
   };
-  device: {name: Maybe<string>; arch: Maybe<string>; peak_gbps: Maybe<number>; peak_source: Maybe<string>; peak_verified: Maybe<boolean>};
+  device: {name: Maybe<string>; arch: Maybe<string>; peak_gbps: Maybe<number>; peak_source: Maybe<string>; peak_verified: Maybe<boolean>;
+    half_tflops: Maybe<number>; fp8_tflops: Maybe<number>};
   model: {name: Maybe<string>; layers: Maybe<number>};
   steps: {
     count: Maybe<number>; kind: Maybe<string>; how: Maybe<string>; mean_ns: Maybe<number>; median_ns: Maybe<number>;

@@ -15,7 +15,7 @@ const OWNERS: Record<string, [string, string]> = {
 const IDLE: [string, string] = ["#c3c8cf", "#4a515b"];
 const IDLES: Record<string, [string, string]> = {
   "idle-host-launch": ["#b4bcc6", "#5b6470"], "idle-host-sync": ["#cbd1d9", "#444c56"], "idle-host-work": ["#9da6b1", "#6d7783"],
-  "idle-stall": ["#87919d", "#7f8a97"], "unexplained": ["#dfe3e8", "#363d46"],
+  "idle-stall": ["#87919d", "#7f8a97"], "unexplained": ["#d5dae1", "#363d46"],
 };
 const HOST: Record<string, [string, string]> = {
   frame: ["#c9d6ea", "#34445e"], mark: ["#d8d2ee", "#453f66"], op: ["#bfe0d4", "#2b5548"], call: ["#f0d9b5", "#6a522c"],

@@ -1,115 +1,80 @@
-// How near each kernel comes to the roof of the memory: bytes a call against bandwidth reached, both logarithmic, so that
-// lines of equal time run diagonally. Kernels without known bytes are not on it. Areas are shares of the step.
-import type uPlot from "uplot";
-import {axis, chart, type Ink} from "./chart";
+// How near each kernel comes to its roof. Matrix multiplications with recorded shapes stand under both roofs: operations a
+// byte against operations a second, memory's slope and arithmetic's ceiling. All kernels with known bytes stand under
+// memory's: bytes a call against bandwidth, with lines of equal time that show what latency costs.
 import type {Answer, Drawing, Kernel} from "./data";
 import {el, name, section, table, type Child} from "./dom";
 import {bytes, duration, figure, number, percent} from "./format";
-import {accusedColor, ownerColor, theme} from "./palette";
+import {scatter, type Dot} from "./scatter";
 import {share} from "./words";
 
-interface Dot { index: number; kernel: Kernel; x: number; y: number; accused: boolean }
-
-// Powers of ten inside a scale.
-const powers: uPlot.Axis.Splits = (_plot, _axis, min, max) => Array.from({length: 25}, (_, i) => 10 ** (i - 6)).filter((p) => p >= min && p <= max);
-const radius = (dot: Dot): number => 3 + 17 * Math.sqrt(Math.min(1, dot.kernel.share));
 const rate = (gbps: number): string => `${bytes(Math.round(gbps * 1e9))}/s`;
+const ofRoof = (kernel: Kernel): Child => kernel.of_peak !== null && `, ${percent(kernel.of_peak)} of its roof`;
+const reach = (values: number[], above: number[]): [number, number] => [Math.min(...values) / 3, Math.max(...values, ...above) * 2.5];
 
-function drawRoof(plot: uPlot, peak: number | null, colors: Ink): void {
-  const {ctx, bbox} = plot;
-  const ratio = devicePixelRatio;
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-  ctx.clip();
-  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
-  ctx.fillStyle = ctx.strokeStyle = colors.text;
-  ctx.textAlign = "left";
-  ctx.lineWidth = ratio;
-  ctx.setLineDash([2 * ratio, 4 * ratio]);
-  for (const ns of [1e3, 1e4, 1e5, 1e6, 1e7]) {  // bytes = GB/s x ns
-    const [low, high] = [plot.scales["y"]!.min!, plot.scales["y"]!.max!];
-    ctx.globalAlpha = 0.5;
-    ctx.beginPath();
-    ctx.moveTo(plot.valToPos(low * ns, "x", true), plot.valToPos(low, "y", true));
-    ctx.lineTo(plot.valToPos(high * ns, "x", true), plot.valToPos(high, "y", true));
-    ctx.stroke();
-    ctx.globalAlpha = 1;
-    ctx.fillText(duration(ns), plot.valToPos(low * ns, "x", true) + 8 * ratio, bbox.top + bbox.height - 6 * ratio);
-  }
-  ctx.setLineDash([]);
-  if (peak !== null) {
-    const y = plot.valToPos(peak, "y", true);
-    ctx.lineWidth = 2 * ratio;
-    ctx.beginPath();
-    ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
-    ctx.stroke();
-    ctx.fillText(`memory roof ${rate(peak)}`, bbox.left + 8 * ratio, y - 5 * ratio);
-  }
-  ctx.restore();
+function dotsOf(answer: Answer, drawing: Drawing, place: (kernel: Kernel) => [number, number] | null): Dot[] {
+  const accused = new Set(drawing.accused.flatMap((a) => a.kernels));
+  return answer.kernels.flatMap((kernel, index): Dot[] => {
+    const at = place(kernel);
+    return at ? [{index, kernel, x: at[0], y: at[1], accused: accused.has(index)}] : [];
+  }).sort((a, b) => a.x - b.x);
 }
 
-function drawDots(plot: uPlot, dots: Dot[]): void {
-  const {ctx} = plot;
-  ctx.save();
-  for (const dot of dots) {
-    ctx.beginPath();
-    ctx.arc(plot.valToPos(dot.x, "x", true), plot.valToPos(dot.y, "y", true), radius(dot) * devicePixelRatio, 0, 2 * Math.PI);
-    ctx.fillStyle = ctx.strokeStyle = dot.accused ? accusedColor(theme()) : ownerColor(dot.kernel.kind, theme());
-    ctx.globalAlpha = 0.55;
-    ctx.fill();
-    ctx.globalAlpha = 1;
-    ctx.lineWidth = devicePixelRatio;
-    ctx.stroke();
-  }
-  ctx.restore();
+function bandwidthPlot(answer: Answer, dots: Dot[]): HTMLElement {
+  const peak = answer.device.peak_gbps;
+  const x = reach(dots.map((d) => d.x), []), y = reach(dots.map((d) => d.y), peak ? [peak] : []);
+  const label = `bandwidth reached by ${dots.length} kernels over the bytes of a call` + (peak ? `; memory roof ${rate(peak)}` : "");
+  return scatter(label, dots, {label: "bytes a call", range: x, format: bytes}, {label: "bandwidth", range: y, format: rate}, (paint) => {
+    for (const ns of [1e3, 1e4, 1e5, 1e6, 1e7]) {  // bytes = GB/s x ns
+      paint.line([[y[0] * ns, y[0]], [y[1] * ns, y[1]]], "dotted");
+      if (y[0] * ns > x[0]) paint.text(duration(ns), y[0] * ns, y[0]);
+    }
+    if (peak) {
+      paint.line([[x[0], peak], [x[1], peak]], "roof");
+      paint.text(`memory roof ${rate(peak)}`, x[0], peak);
+    }
+  }, ({kernel, x: moved, y: reached}) => [name(kernel.short), `: ${bytes(moved)} a call in ${duration(kernel.avg_ns)}, ${number(reached)} GB/s`, ofRoof(kernel)]).element;
 }
 
-function nearest(plot: uPlot, dots: Dot[]): Dot | undefined {
-  const {left, top} = plot.cursor;
-  let best: Dot | undefined, least = 30;
-  for (const dot of dots) {
-    const away = Math.hypot(plot.valToPos(dot.x, "x") - left!, plot.valToPos(dot.y, "y") - top!) - radius(dot);
-    if (away < least) [best, least] = [dot, away];
-  }
-  return best;
+// In TFLOP/s: operations a byte x GB/s / 1000.
+function arithmeticPlot(answer: Answer, dots: Dot[]): HTMLElement {
+  const {peak_gbps: memory, half_tflops: half, fp8_tflops: fp8} = answer.device;
+  const ceilings = ([["16-bit", half], ["8-bit", fp8]] as const).flatMap(([what, tflops]) => (tflops ? [{what, tflops}] : []));
+  const highest = Math.max(0, ...ceilings.map((c) => c.tflops));
+  const x = reach(dots.map((d) => d.x), memory && highest ? [highest * 1000 / memory] : []), y = reach(dots.map((d) => d.y), ceilings.map((c) => c.tflops));
+  return scatter(`${dots.length} matrix multiplications under the roofs of memory and arithmetic`, dots,
+    {label: "operations a byte", range: x, format: number}, {label: "speed", range: y, format: (t) => `${number(t)} TFLOP/s`}, (paint) => {
+      if (memory) {
+        const knee = highest ? highest * 1000 / memory : x[1];
+        paint.line([[x[0], x[0] * memory / 1000], [knee, knee * memory / 1000]], "roof");
+        const middle = Math.sqrt(Math.max(x[0], y[0] * 1000 / memory) * knee);
+        paint.text(`${rate(memory)} memory`, middle, middle * memory / 1000, "right");
+      }
+      for (const {what, tflops} of ceilings) {
+        paint.line([[memory ? tflops * 1000 / memory : x[0], tflops], [x[1], tflops]], "roof");
+        paint.text(`${what} ${number(tflops)} TFLOP/s`, x[1], tflops, "right", tflops < highest);
+      }
+    }, ({kernel, x: intensity, y: speed}) =>
+      [name(kernel.short), `: ${number(intensity)} operations a byte, ${number(speed)} TFLOP/s, ${duration(kernel.avg_ns)} a call`, ofRoof(kernel)]).element;
 }
 
 export function rooflineSection(answer: Answer, drawing: Drawing): Child {
-  const accused = new Set(drawing.accused.flatMap((a) => a.kernels));
-  const dots = answer.kernels.flatMap((kernel, index): Dot[] =>
-    kernel.bytes && kernel.gbps ? [{index, kernel, x: kernel.bytes, y: kernel.gbps, accused: accused.has(index)}] : []);
+  const dots = dotsOf(answer, drawing, (k) => (k.bytes && k.gbps ? [k.bytes, k.gbps] : null));
   if (dots.length === 0) return null;
-  dots.sort((a, b) => a.x - b.x);
-  const peak = answer.device.peak_gbps;
-  const [least, most] = [dots[0]!.x, dots[dots.length - 1]!.x];
-  const low = Math.min(...dots.map((d) => d.y)) / 3, high = Math.max(peak ?? 0, ...dots.map((d) => d.y)) * 2.5;
-  const label = `bandwidth reached by ${dots.length} kernels over the bytes of a call` + (peak ? `; memory roof ${rate(peak)}` : "");
-  const plot = chart(label, 340, (colors, say) => ({
-    scales: {x: {time: false, distr: 3, range: [least / 3, most * 3]}, y: {distr: 3, range: [low, high]}},
-    axes: [axis(colors, "bytes a call", {size: 36, splits: powers, values: (_, ticks) => ticks.map((t) => bytes(t))}),
-      axis(colors, "", {size: 68, splits: powers, values: (_, ticks) => ticks.map(rate)})],
-    series: [{}, {paths: () => null, points: {show: false}}],
-    cursor: {points: {show: false}, drag: {x: true, y: true}},
-    hooks: {
-      draw: [(plot) => { drawRoof(plot, peak, colors); drawDots(plot, dots); }],
-      setCursor: [(plot) => {
-        const dot = plot.cursor.left! >= 0 ? nearest(plot, dots) : undefined;
-        if (!dot) return say();
-        const k = dot.kernel;
-        say(name(k.short), `: ${bytes(dot.x)} a call in ${duration(k.avg_ns)}, ${number(dot.y)} GB/s`, k.of_peak !== null && `, ${percent(k.of_peak)} of its roof`);
-      }],
-    },
-  }), [dots.map((d) => d.x), dots.map((d) => d.y)]);
+  const products = dotsOf(answer, drawing, (k) => (k.flops && k.bytes && k.avg_ns ? [k.flops / k.bytes, k.flops / k.avg_ns / 1000] : null));
+  const off = answer.kernels.length - dots.length;
   const byTime = [...dots].sort((a, b) => a.index - b.index);
+  const cells = ({kernel: k, index}: Dot): Child[] => {
+    const path = `kernels[${index}]`;
+    return [name(k.short), k.kind, share(k.share, `${path}.share`), figure(k.bytes, bytes, `${path}.bytes`), figure(k.avg_ns, duration, `${path}.avg_ns`),
+      figure(k.gbps, number, `${path}.gbps`), figure(k.of_peak, percent, `${path}.of_peak`), k.regime];
+  };
   return section("roofline", "How near kernels come to the roof",
     el("p", {class: "lead"}, "Each circle is a kernel, its area its share of the step. Dotted lines join calls of equal time. Drag to zoom, double-click to go back.",
-      dots.length < answer.kernels.length && ` ${answer.kernels.length - dots.length} kernels are not on it: the bytes of their calls are not known.`),
-    plot.element,
+      off > 0 && ` ${off} kernels are not on it: the bytes of their calls are not known.`),
+    bandwidthPlot(answer, dots),
+    products.length > 0 && [el("h3", {}, "Matrix multiplications under both roofs"), arithmeticPlot(answer, products)],
     el("details", {}, el("summary", {}, "the same as a table"), table("bandwidth by kernel",
-      [{title: "kernel"}, {title: "kind"}, {title: "share", number: true}, {title: "bytes a call", number: true}, {title: "time", number: true}, {title: "GB/s", number: true}, {title: "of its roof", number: true}, {title: "bound"}],
-      byTime.map(({kernel: k, index}) => [name(k.short), k.kind, share(k.share, `kernels[${index}].share`), figure(k.bytes, bytes, `kernels[${index}].bytes`),
-        figure(k.avg_ns, duration, `kernels[${index}].avg_ns`), figure(k.gbps, number, `kernels[${index}].gbps`), figure(k.of_peak, percent, `kernels[${index}].of_peak`), k.regime]),
-      byTime.map((d) => (d.accused ? "accused" : undefined)))));
+      [{title: "kernel"}, {title: "kind"}, {title: "share", number: true}, {title: "bytes a call", number: true}, {title: "time", number: true},
+        {title: "GB/s", number: true}, {title: "of its roof", number: true}, {title: "bound"}],
+      byTime.map(cells), byTime.map((d) => (d.accused ? "accused" : undefined)))));
 }

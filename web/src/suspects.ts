@@ -7,7 +7,7 @@ import {gainWords, place, share} from "./words";
 const blocks = (dim: number[]): string => (dim[1] === 1 && dim[2] === 1 ? count(dim[0]!) : dim.map(count).join(" × "));
 
 // "78 calls a step, 828 µs each; grid 557,496 of 128 threads; 856 MB a call at 1,034 GB/s, 57.7 % of peak"
-export function kernelFigures(kernel: Kernel, path: string): Child {
+function kernelFigures(kernel: Kernel, path: string): Child {
   return [
     figure(kernel.calls_per_step, amount, `${path}.calls_per_step`), " calls a step, ", figure(kernel.avg_ns, duration, `${path}.avg_ns`), " each",
     kernel.grid && kernel.block && `; grid ${blocks(kernel.grid)} of ${blocks(kernel.block)} threads`,
@@ -31,7 +31,7 @@ function tensorWords(suspect: Suspect, path: string): Child {
     suspect.live_fraction !== null && ["; ", figure(suspect.live_fraction, percent, `${path}.live_fraction`), " of it in use"]];
 }
 
-export function factRows(facts: Fact[], ids: string[]): Child[][] {
+function factRows(facts: Fact[], ids: string[]): Child[][] {
   return ids.flatMap((id) => {
     const at = facts.findIndex((fact) => fact.id === id);
     const fact = facts[at];
@@ -82,10 +82,10 @@ export function suspectsSection(answer: Answer, drawing: Drawing, show: (suspect
 export function innocentSection(answer: Answer): Child {
   const {ruled_out: ruledOut, healthy} = answer;
   if (ruledOut.length + healthy.length === 0) return null;
-  return section("innocent", "Ruled out",
-    ruledOut.length > 0 && table("who is ruled out, and by which number",
-      [{title: "hypothesis"}, {title: "would say"}, {title: "ruled out because"}, {title: "facts"}],
-      ruledOut.map((r) => [r.hypothesis, r.claim, r.because, r.facts.join(" ")])),
-    healthy.length > 0 && [el("h3", {}, "Healthy"), table("what is well", [{title: "what"}, {title: "because"}, {title: "at most to gain", number: true}],
-      healthy.map((h, i) => [h.what, h.because, figure(h.at_most_gain_ns, duration, `healthy[${i}].at_most_gain_ns`)]))]);
+  const out = ruledOut.length > 0 && table("who is ruled out, and by which number",
+    [{title: "hypothesis"}, {title: "would say"}, {title: "ruled out because"}, {title: "facts"}],
+    ruledOut.map((r) => [r.hypothesis, r.claim, r.because, r.facts.join(" ")]));
+  const well = healthy.length > 0 && table("what is well", [{title: "what"}, {title: "because"}, {title: "at most to gain", number: true}],
+    healthy.map((h, i) => [h.what, h.because, figure(h.at_most_gain_ns, duration, `healthy[${i}].at_most_gain_ns`)]));
+  return out ? section("innocent", "Ruled out", out, well && [el("h3", {}, "Healthy"), well]) : section("innocent", "Healthy", well);
 }
