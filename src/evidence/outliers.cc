@@ -12,7 +12,7 @@ namespace {
 struct Sign {
   std::string_view part, cause;
 };
-constexpr std::array<Sign, 9> kFrames{{{"/_dynamo/", "compile"},
+constexpr std::array<Sign, 10> kFrames{{{"/_dynamo/", "compile"},
                                        {"/_inductor/", "compile"},
                                        {"triton/compiler", "compile"},
                                        {"triton/runtime/build", "compile"},
@@ -20,7 +20,8 @@ constexpr std::array<Sign, 9> kFrames{{{"/_dynamo/", "compile"},
                                        {"/flashinfer/jit", "compile"},
                                        {"deep_gemm/jit", "compile"},
                                        {"gc.collect", "gc"},
-                                       {"gc_collect", "gc"}}};
+                                       {"gc_collect", "gc"},
+                                        {"<built-in function collect>", "gc"}}};
 constexpr std::array<Sign, 9> kCalls{{{"ModuleLoad", "compile"},
                                       {"LibraryLoad", "compile"},
                                       {"LinkComplete", "compile"},
