@@ -2,15 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
 namespace culprit::cli {
 
 // Ok for "-" and for anything that can be opened. kCannotRead for what does not exist, naming near
-// files of that folder (or a near command); kUsage for a folder, naming files in it.
+// files of that folder (or a near command); kUsage for a folder without traces.
 Status check_input(const std::string& path);
-// The trace that `path` stands for: itself, or the only one in that folder besides captures.
-Result<std::string> find_input(const std::string& path);
+// The traces that `path` stands for: itself, or those in that folder besides captures, by name.
+Result<std::vector<std::string>> find_inputs(const std::string& path);
 
 }  // namespace culprit::cli

@@ -66,6 +66,12 @@ void look(const store::Trace& trace, const Table& table, const std::array<Sign, 
 
 }  // namespace
 
+std::string_view cause_of_frame(std::string_view frame) {
+  for (const Sign& sign : kFrames)
+    if (frame.find(sign.part) != std::string_view::npos) return sign.cause;
+  return {};
+}
+
 std::vector<Outlier> find_outliers(const Basis& basis, Nanos median) {
   const store::Trace& trace = *basis.run.trace;
   std::vector<Outlier> outliers;
