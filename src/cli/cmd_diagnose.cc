@@ -93,6 +93,28 @@ void note_bounds(report::Answer& answer) {
   answer.notes.add({"retiming-off", store::Severity::kInfo, 1, {}, {}, "", what});
 }
 
+// What of the run's ranks cannot be told.
+void note_ranks(report::Answer& answer) {
+  const evidence::Ranks& ranks = answer.ranks;
+  if (ranks.all.empty()) return;
+  const auto given = static_cast<std::int64_t>(ranks.all.size());
+  if (ranks.absent > 0) {
+    answer.notes.add({"ranks-missing", store::Severity::kInfo, ranks.absent, {}, {}, "",
+                      fmt::format("{} of {} ranks are not in the input: one of them may be the one "
+                                  "that is waited for",
+                                  ranks.absent, given + ranks.absent)});
+  }
+  std::int64_t alone = 0;
+  for (std::size_t r = 0; r < ranks.all.size(); ++r)
+    if (!ranks.skew.known() || ranks.skew.ranks[r].meetings == 0) ++alone;
+  if (alone > 0) {
+    answer.notes.add({"ranks-unaligned", store::Severity::kWarning, alone, {}, {}, "",
+                      fmt::format("{} of {} ranks share no collective with the others whose ends "
+                                  "would align the clocks: who waits for whom is not known of them",
+                                  alone, given)});
+  }
+}
+
 // What is asked beyond the verdict; the answer points into this. A floor is part of every answer that
 // can have one.
 struct Questions {
@@ -170,6 +192,7 @@ Outcome diagnose(const Settings& settings, Console& console) {
   if (!mapped.ok()) return refuse(settings, console, answer, mapped.error());
   answer.run = &*run;
   answer.notes.merge(run->notes);
+  note_ranks(answer);
   const Status damage = weigh_damage(settings, console, answer);
   if (!damage.ok()) return refuse(settings, console, answer, damage.error());
 

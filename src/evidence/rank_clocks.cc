@@ -12,7 +12,7 @@
 namespace culprit::evidence {
 namespace {
 
-constexpr std::size_t kLeastForDrift = 8;
+constexpr std::size_t kLeastForDrift = 16;
 constexpr std::size_t kStretches = 32;
 constexpr double kMostDrift = 1e-3;  // a quartz is off by 1e-4 at worst
 
@@ -69,6 +69,17 @@ Line constant(const std::vector<Point>& points) {
   return {upper_median(std::move(y)), 0};
 }
 
+// The line, unless its slope may as well be chance: then a constant.
+Line if_sure(const Line& line, const std::vector<Point>& points) {
+  constexpr double kSure = 4;           // standard errors
+  constexpr double kToSigma = 1.4826;   // of a normal scatter, from the median distance
+  double mean = 0, xx = 0;
+  for (const Point& p : points) mean += p.x / static_cast<double>(points.size());
+  for (const Point& p : points) xx += (p.x - mean) * (p.x - mean);
+  const double error = kToSigma * scatter(points, line) / std::sqrt(std::max(xx, 1.0));
+  return std::abs(line.slope) > kSure * error ? line : constant(points);
+}
+
 Line robust_line(const std::vector<Point>& points) {
   constexpr double kNear = 4;           // scatters
   constexpr double kLeastNear = 2'000;  // ns
@@ -82,7 +93,7 @@ Line robust_line(const std::vector<Point>& points) {
     if (kept.size() < kLeastForDrift) break;
     line = through(kept);
   }
-  return line;
+  return if_sure(line, points);
 }
 
 // Calls of one group on one rank, in order of their ends' appearance.

@@ -29,7 +29,8 @@ struct Clock {
   Nanos to_reference(Nanos own) const;
 };
 
-// Fewer than 8 ends give no drift, none give no clock. O(n log n).
+// Fewer than 16 ends give no drift, nor do those whose slope is less than 4 standard errors; none give
+// no clock. O(n log n).
 Clock fit_clock(std::vector<SharedEnd> ends);
 
 // One clock for each record, by that of the first record that has collectives; a rank that shares

@@ -70,8 +70,7 @@ class Recorder {
         base_(run_.trace->info.base) {}
 
   void record(RankRecord& record) {
-    Nanos last_end = 0;
-    bool any = false;
+    Nanos last_end = run_.device_span.begin;
     for (std::size_t i = 0; i < run_.activities.size(); ++i) {
       const run::Activity& activity = run_.activities[i];
       if (!known::is_comm(activity.kind)) continue;
@@ -81,9 +80,8 @@ class Recorder {
       call.step = activity.step;
       call.kind = kind_index(activity, record);
       call.sequence = sequence_of(activity);
-      if (any && activity.begin > last_end) call.since = stretch(last_end, activity.begin);
-      last_end = any ? std::max(last_end, activity.end) : activity.end;
-      any = true;
+      if (activity.begin > last_end) call.since = stretch(last_end, activity.begin);
+      last_end = std::max(last_end, activity.end);
       record.calls.push_back(call);
     }
   }

@@ -39,7 +39,7 @@ struct RankCall {
   std::int64_t sequence = -1;  // within its group; -1: not recorded
   std::uint32_t kind = 0;      // index into RankRecord::kinds
   run::StepIndex step = -1;
-  Stretch since;  // the end of the communication before it; empty for the first and inside another
+  Stretch since;  // the end of the communication before it, or the first activity; empty inside one
 };
 
 // Calls that may meet: the same words on every rank that takes part.

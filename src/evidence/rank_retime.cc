@@ -7,45 +7,41 @@
 #include "base/median.h"
 
 namespace culprit::evidence {
-namespace {
-
-constexpr Nanos kNotYet = std::numeric_limits<Nanos>::min();
-
-}  // namespace
-
 RankRetimer::RankRetimer(const Meetings& meetings, std::size_t ranks)
     : meetings_(meetings), ranks_(ranks) {
-  std::vector<Nanos> left(ranks, kNotYet);
+  if (meetings.all.empty()) return;
+  origin_ = std::numeric_limits<Nanos>::max();
+  for (const Member& member : meetings.of(meetings.all.front()))
+    origin_ = std::min(origin_, member.begin);
+  std::vector<Nanos> left(ranks, origin_);
   own_.assign(meetings.members.size(), 0);
   for (const Meeting& meeting : meetings.all) {
     for (std::uint32_t i = meeting.first; i < meeting.first + meeting.members; ++i) {
       const Member& member = meetings.members[i];
-      if (left[member.rank] != kNotYet) own_[i] = member.begin - left[member.rank];
+      own_[i] = member.begin - left[member.rank];
       left[member.rank] = member.end;
     }
   }
-  if (!meetings.all.empty()) recorded_ = meetings.all.back().left - meetings.all.front().left;
+  recorded_ = meetings.all.back().left - origin_;
 }
 
 Nanos RankRetimer::time(std::span<const Nanos> own) const {
-  std::vector<Nanos> left(ranks_, kNotYet);
-  Nanos end = 0;
+  std::vector<Nanos> left(ranks_, origin_);
+  Nanos end = origin_;
   for (const Meeting& meeting : meetings_.all) {
-    Nanos came = kNotYet;
-    for (std::uint32_t i = meeting.first; i < meeting.first + meeting.members; ++i) {
-      const Member& member = meetings_.members[i];
-      if (left[member.rank] != kNotYet) came = std::max(came, left[member.rank] + own[i]);
-    }
-    // Who meets for the first time comes as recorded; so does the transfer's start if nobody has met.
-    const Nanos recorded_came = meetings_.members[meeting.last].begin;
-    const Nanos outside = std::max<Nanos>(0, meeting.started - recorded_came);
-    end = came == kNotYet ? meeting.left : came + outside + meeting.transfer();
+    Nanos came = std::numeric_limits<Nanos>::min();
+    for (std::uint32_t i = meeting.first; i < meeting.first + meeting.members; ++i)
+      came = std::max(came, left[meetings_.members[i].rank] + own[i]);
+    // Somebody who is not in the input came as long after the last member as recorded.
+    const Nanos outside =
+        std::max<Nanos>(0, meeting.started - meetings_.members[meeting.last].begin);
+    end = came + outside + meeting.transfer();
     for (std::uint32_t i = meeting.first; i < meeting.first + meeting.members; ++i) {
       const Member& member = meetings_.members[i];
       left[member.rank] = end + (member.end - meeting.left);
     }
   }
-  return meetings_.all.empty() ? 0 : end - meetings_.all.front().left;
+  return end - origin_;
 }
 
 std::vector<Nanos> RankRetimer::as_the_others(const std::vector<bool>& late) const {

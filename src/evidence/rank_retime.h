@@ -18,8 +18,9 @@ class RankRetimer {
   // `meetings` and what it refers to must outlive this.
   RankRetimer(const Meetings& meetings, std::size_t ranks);
 
-  // From the first meeting's end to the last one's, ns. `own`: for each member of each meeting, in
-  // order of Meetings::members, the time that its rank needs since its meeting before.
+  // From the first arrival at a meeting to the last meeting's end, ns. `own`: for each member of each meeting, in
+  // order of Meetings::members, the time that its rank needs since its meeting before,
+  // or since that first arrival.
   Nanos time(std::span<const Nanos> own) const;
   const std::vector<Nanos>& own() const { return own_; }  // as recorded
   Nanos recorded() const { return recorded_; }
@@ -33,7 +34,7 @@ class RankRetimer {
   const Meetings& meetings_;
   std::size_t ranks_;
   std::vector<Nanos> own_;
-  Nanos recorded_ = 0;
+  Nanos origin_ = 0, recorded_ = 0;
 };
 
 }  // namespace culprit::evidence

@@ -11,6 +11,8 @@ namespace {
 
 using Records = std::span<const RankRecord* const>;
 
+constexpr Nanos kTogether = 1'000;  // who is later by less, and twice the clocks' scatter, is not last
+
 // Waiting of one rank in one meeting, on its own clock.
 store::Span waiting(const RankRecord& record, const Member& member, const Meeting& meeting,
                     Nanos until) {
@@ -50,22 +52,25 @@ class Relator {
       waited_for_[member.rank][last.rank] += present.length();
       skew_.ranks[last.rank].caused += present.length();
     }
-    RankSkew& late = skew_.ranks[last.rank];
-    ++late.last;
-    compare(meeting, last, late);
+    compare(meeting, last, skew_.ranks[last.rank]);
   }
 
   // The last one beside the median of the others.
   void compare(const Meeting& meeting, const Member& last, RankSkew& late) {
     std::vector<const Stretch*> others;
     std::vector<Nanos> arrivals;
+    Nanos scatter = 0;
     for (const Member& member : meetings_.of(meeting)) {
       if (member.rank == last.rank) continue;
       others.push_back(&records_[member.rank]->calls[member.call].since);
       arrivals.push_back(member.begin);
+      scatter = std::max(scatter, skew_.ranks[member.rank].clock.residual);
     }
+    const Nanos later = last.begin - upper_median(std::move(arrivals));
+    if (later <= kTogether + 2 * std::max(scatter, late.clock.residual)) return;
+    ++late.last;
+    late.late += later;
     const Stretch& own = records_[last.rank]->calls[last.call].since;
-    late.late += std::max<Nanos>(0, last.begin - upper_median(std::move(arrivals)));
     for (std::size_t d = 0; d < kDoings; ++d) {
       std::vector<Nanos> times;
       times.reserve(others.size());

@@ -37,7 +37,8 @@ struct RankSkew {
   Nanos wait = 0;      // per used step: exposed waiting for other ranks of the input, or absent ones
   Nanos absent = 0;    // ... of it for ranks that are not in the input
   std::optional<std::size_t> waits_for;  // for whom it waited longest; index of a rank
-  std::int64_t meetings = 0, last = 0;   // how many it was in, and came last to
+  // How many it was in, and came last to, by more than the clocks' scatter behind the median.
+  std::int64_t meetings = 0, last = 0;
   Nanos late = 0;    // later than the median of the others where it came last, sum over all meetings
   Nanos caused = 0;  // waiting of all others for it, likewise
   LateCause cause = LateCause::kUnknown;

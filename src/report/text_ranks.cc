@@ -35,12 +35,10 @@ std::vector<std::size_t> order_of(const Ranks& ranks) {
 std::string remark(const Ranks& ranks, std::size_t index) {
   const RankFigures& rank = ranks.all[index];
   if (rank.refused) return "no figures: " + rank.refused->note_code;
-  std::string text;
-  for (const std::size_t late : ranks.skew.late)
-    if (late == index)
-      text = fmt::format("late: {}", late_cause_name(ranks.skew.ranks[index].cause));
-  if (index == ranks.headline) text += text.empty() ? "this answer" : "; this answer";
-  return text;
+  const bool late = std::find(ranks.skew.late.begin(), ranks.skew.late.end(), index) !=
+                    ranks.skew.late.end();
+  if (index != ranks.headline) return late ? "late" : "";
+  return late ? "late; this answer" : "this answer";
 }
 
 }  // namespace
