@@ -62,9 +62,12 @@ bool Clock::is_late(std::size_t rank) const { return static_cast<int>(rank) == r
 Nanos Clock::host_of(const PlannedCall& planned, std::uint32_t index, std::size_t rank) const {
   const Nanos usual = planned.call->host * run_.host_scale / 1000;
   const Nanos time = is_late(rank) ? usual * run_.late.host / 1000 : usual;
-  const bool pauses = is_late(rank) && planned.call->pauses &&
-                      step_ % static_cast<std::uint64_t>(run_.late.pause_every) == 0;
-  return jittered(time, run_.host_jitter, index | kHostSalt, rank) + (pauses ? run_.late.pause : 0);
+  return jittered(time, run_.host_jitter, index | kHostSalt, rank);
+}
+
+Nanos Clock::pause_of(const PlannedCall& planned, std::size_t rank) const {
+  const bool now = step_ % static_cast<std::uint64_t>(run_.late.pause_every) == 0;
+  return is_late(rank) && planned.call->pauses && now ? run_.late.pause : 0;
 }
 
 Nanos Clock::device_of(const Launch& launch, std::size_t rank) const {
@@ -80,6 +83,7 @@ void Clock::run_call(const StepPlan& plan, std::uint32_t index) {
     if (r == rank_) mine.begin = ranks_[r].host;
     ranks_[r].host += lead_of(host_of(planned, index, r));
     if (r == rank_) mine.first_api = ranks_[r].host;
+    ranks_[r].host += pause_of(planned, r);
   }
   for (std::uint32_t i = 0; i < planned.launches; ++i) {
     const std::uint32_t launch = planned.first_launch + i;

@@ -39,8 +39,7 @@ std::vector<Frame> reduce_frames() {
 // The scheduler tidies up between the steps, on every rank; where there is much to tidy, that takes.
 Call collect_garbage() {
   Call call;
-  call.stack = {frame(kScheduler, 1902, "maybe_collect_garbage", kScheduler, 1120),
-                builtin("function collect", kScheduler, 1904)};
+  call.stack = {builtin("function collect", kScheduler, 1120)};
   call.host = 15'000;
   call.pauses = true;
   return call;
@@ -65,7 +64,7 @@ Run make_ranks(const Choice& choice) {
   Random random(choice.draw);
   Geometry geometry = draw(random, eight_linked_ranks());
   Draft draft = make_draft(geometry, 0);
-  const Nanos time = random.between(7'000, 16'000);
+  const Nanos time = random.between(5'500, 8'500);
   replace(draft.layer, Role::kReduce,
           {all_reduce(reduce_frames(), geometry.requests, geometry.hidden, kWorld, {time, 9'200})});
   for (const Role role : {Role::kAttention, Role::kStore})

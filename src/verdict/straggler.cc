@@ -157,7 +157,7 @@ void rule_out(const Suspect& suspect, const Ranks& ranks, const RankSkew& late, 
     if (ranks.all[r].wait_ns_per_step > ranks.all[most].wait_ns_per_step) most = r;
   const evidence::RankFigures& waits = ranks.all[most];
   verdict.ruled_out.push_back(
-      {"slow-communication", "the collectives are slow",
+      {"slow-communication", "the time in the collectives is transfer",
        fmt::format("{} spends {} a step in them, of which {} is waiting and {} transfer",
                    rank_name(waits, ranks),
                    text::duration(waits.comm_ns_per_step + waits.wait_ns_per_step, true),
