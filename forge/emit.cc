@@ -206,7 +206,8 @@ Writer::LaunchText Writer::launch_text(const Launch& launch, bool linked, bool g
 // What this rank's clock shows when `time` of the run have passed.
 Nanos Writer::on_own_clock(Nanos time) const {
   constexpr Nanos kParts = 1'000'000'000;
-  const Nanos seconds = time / kParts;  // in two parts: the product would not fit after three minutes
+  const Nanos seconds =
+      time / kParts;  // in two parts: the product would not fit after three minutes
   const Nanos drift =
       seconds * options_.clock_drift + time % kParts * options_.clock_drift / kParts;
   return time + options_.clock_offset + drift;

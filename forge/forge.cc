@@ -78,8 +78,7 @@ Result<Written> write_ranks(const Run& run, const Options& options) {
     return Error{Error::Code::kCannotRead, "cannot be created", options.output, failed.message()};
   Written all;
   for (int rank = 0; rank < run.world; ++rank) {
-    const std::string path =
-        fmt::format("{}/{}-TP-{}.trace.json", options.output, run.name, rank);
+    const std::string path = fmt::format("{}/{}-TP-{}.trace.json", options.output, run.name, rank);
     TRY(const Written one, write_rank(run, options, rank, path, nullptr));
     all.bytes += one.bytes;
     all.events += one.events;

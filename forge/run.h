@@ -51,7 +51,7 @@ struct Launch {
   bool aside = false;      // on a second stream, behind what the first has been given so far
   bool joins = false;      // waits for all but the latest launch of the second stream
   std::optional<Collective> collective;  // starts together on all ranks
-  bool by_load = false;  // grid and time follow the requests that its rank has
+  bool by_load = false;                  // grid and time follow the requests that its rank has
 };
 
 // One input of an operator as record_shapes keeps it.
@@ -154,7 +154,7 @@ struct Run {
   int host_scale = 1'000;  // per mille; above 1000: a slow host
   Nanos away_every = 0;    // 0: never. Another process has the device once in this time,
   Nanos away_for = 0;      // for about this long: nothing starts meanwhile
-  Nanos leave = 0;  // ranks leave a collective up to this much later than the first
+  Nanos leave = 0;         // ranks leave a collective up to this much later than the first
   Late late;
   Configs configs;
 };

@@ -99,7 +99,12 @@ void note_ranks(report::Answer& answer) {
   if (ranks.all.empty()) return;
   const auto given = static_cast<std::int64_t>(ranks.all.size());
   if (ranks.absent > 0) {
-    answer.notes.add({"ranks-missing", store::Severity::kInfo, ranks.absent, {}, {}, "",
+    answer.notes.add({"ranks-missing",
+                      store::Severity::kInfo,
+                      ranks.absent,
+                      {},
+                      {},
+                      "",
                       fmt::format("{} of {} ranks are not in the input: one of them may be the one "
                                   "that is waited for",
                                   ranks.absent, given + ranks.absent)});
@@ -108,7 +113,12 @@ void note_ranks(report::Answer& answer) {
   for (std::size_t r = 0; r < ranks.all.size(); ++r)
     if (!ranks.skew.known() || ranks.skew.ranks[r].meetings == 0) ++alone;
   if (alone > 0) {
-    answer.notes.add({"ranks-unaligned", store::Severity::kWarning, alone, {}, {}, "",
+    answer.notes.add({"ranks-unaligned",
+                      store::Severity::kWarning,
+                      alone,
+                      {},
+                      {},
+                      "",
                       fmt::format("{} of {} ranks share no collective with the others whose ends "
                                   "would align the clocks: who waits for whom is not known of them",
                                   alone, given)});
@@ -176,8 +186,8 @@ Outcome diagnose(const Settings& settings, Console& console) {
   run::Builder builder(trace, options.threads);
   answer.ranks = std::move(inputs->ranks);
   if (answer.ranks.all.empty())
-    answer.ranks = evidence::compare_ranks(
-        evidence::measure_devices(trace, builder, options, *known));
+    answer.ranks =
+        evidence::compare_ranks(evidence::measure_devices(trace, builder, options, *known));
   Nanos waiting = 0;
   if (!answer.ranks.all.empty()) {
     const evidence::RankFigures& rank = answer.ranks.all[answer.ranks.headline];

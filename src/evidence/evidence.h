@@ -161,7 +161,7 @@ struct Evidence {
   std::vector<Outlier> outliers;       // in time order
   Attribution attributed;
   std::shared_ptr<const Retimer> retimer;  // never null after measure(); may be off
-  double host_factor = 1;  // on the host's time as profiled, so that the step takes --tpot
+  double host_factor = 1;        // on the host's time as profiled, so that the step takes --tpot
   const Ranks* ranks = nullptr;  // where the input holds several; set behind measure()
   std::vector<Fact> facts;
   std::string add(std::string name, double value, std::string unit, std::string how,

@@ -13,14 +13,14 @@ struct Sign {
   std::string_view part, cause;
 };
 constexpr std::array<Sign, 10> kFrames{{{"/_dynamo/", "compile"},
-                                       {"/_inductor/", "compile"},
-                                       {"triton/compiler", "compile"},
-                                       {"triton/runtime/build", "compile"},
-                                       {"triton/runtime/jit", "compile"},
-                                       {"/flashinfer/jit", "compile"},
-                                       {"deep_gemm/jit", "compile"},
-                                       {"gc.collect", "gc"},
-                                       {"gc_collect", "gc"},
+                                        {"/_inductor/", "compile"},
+                                        {"triton/compiler", "compile"},
+                                        {"triton/runtime/build", "compile"},
+                                        {"triton/runtime/jit", "compile"},
+                                        {"/flashinfer/jit", "compile"},
+                                        {"deep_gemm/jit", "compile"},
+                                        {"gc.collect", "gc"},
+                                        {"gc_collect", "gc"},
                                         {"<built-in function collect>", "gc"}}};
 constexpr std::array<Sign, 9> kCalls{{{"ModuleLoad", "compile"},
                                       {"LibraryLoad", "compile"},

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/median.h"
@@ -71,8 +71,8 @@ Line constant(const std::vector<Point>& points) {
 
 // The line, unless its slope may as well be chance: then a constant.
 Line if_sure(const Line& line, const std::vector<Point>& points) {
-  constexpr double kSure = 4;           // standard errors
-  constexpr double kToSigma = 1.4826;   // of a normal scatter, from the median distance
+  constexpr double kSure = 4;          // standard errors
+  constexpr double kToSigma = 1.4826;  // of a normal scatter, from the median distance
   double mean = 0, xx = 0;
   for (const Point& p : points) mean += p.x / static_cast<double>(points.size());
   for (const Point& p : points) xx += (p.x - mean) * (p.x - mean);
@@ -163,9 +163,8 @@ double scatter_of_shift(const GroupCalls& reference, const GroupCalls& own, std:
 // Difference of the clocks if own[i + shift] met reference[i], in the middle of what they share.
 Nanos apart(const GroupCalls& reference, const GroupCalls& own, std::ptrdiff_t shift) {
   const std::ptrdiff_t first = std::max<std::ptrdiff_t>(0, -shift);
-  const std::ptrdiff_t last =
-      std::min(static_cast<std::ptrdiff_t>(reference.calls.size()),
-               static_cast<std::ptrdiff_t>(own.calls.size()) - shift);
+  const std::ptrdiff_t last = std::min(static_cast<std::ptrdiff_t>(reference.calls.size()),
+                                       static_cast<std::ptrdiff_t>(own.calls.size()) - shift);
   const std::ptrdiff_t middle = (first + last) / 2;
   return std::abs(own.calls[static_cast<std::size_t>(middle + shift)]->end -
                   reference.calls[static_cast<std::size_t>(middle)]->end);
@@ -241,8 +240,9 @@ Clock fit_clock(std::vector<SharedEnd> ends) {
   std::vector<Point> points;
   points.reserve(ends.size());
   for (const SharedEnd& end : ends) {
-    points.push_back({static_cast<double>(end.reference - first.reference),
-                      static_cast<double>((end.own - first.own) - (end.reference - first.reference))});
+    points.push_back(
+        {static_cast<double>(end.reference - first.reference),
+         static_cast<double>((end.own - first.own) - (end.reference - first.reference))});
   }
   const Line line = robust_line(points);
   clock.aligned = true;

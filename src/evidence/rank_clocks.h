@@ -21,10 +21,10 @@ struct SharedEnd {
 // own = reference + offset + drift x (reference - at).
 struct Clock {
   bool aligned = false;
-  Nanos at = 0;         // on the reference clock: of the first shared end
-  Nanos offset = 0;     // this rank's clock less the reference's, then
-  double drift = 0;     // by which it is fast: 1e-6 is one part in a million
-  Nanos residual = 0;   // median distance of the shared ends from the line
+  Nanos at = 0;           // on the reference clock: of the first shared end
+  Nanos offset = 0;       // this rank's clock less the reference's, then
+  double drift = 0;       // by which it is fast: 1e-6 is one part in a million
+  Nanos residual = 0;     // median distance of the shared ends from the line
   std::int64_t ends = 0;  // shared ends used
   Nanos to_reference(Nanos own) const;
 };

@@ -67,8 +67,8 @@ class Finder {
 
   // Of kinds that met often: beyond what their calls usually take, somebody outside was waited for.
   void find_absent() {
-    constexpr double kUsual = 0.25;      // quantile of the transfers
-    constexpr Nanos kBeyond = 2;         // times as long
+    constexpr double kUsual = 0.25;  // quantile of the transfers
+    constexpr Nanos kBeyond = 2;     // times as long
     for (auto& [what, list] : incomplete_) {
       std::vector<Nanos> times;
       for (const std::size_t m : list) times.push_back(meetings_.all[m].transfer());
@@ -107,8 +107,8 @@ class Finder {
       meetings_.members.push_back(member);
     }
     meeting.started = std::min(meeting.started, meeting.left);
-    const std::int64_t size = list[first].group_size > 0 ? list[first].group_size
-                                                         : static_cast<std::int64_t>(ranks_);
+    const std::int64_t size =
+        list[first].group_size > 0 ? list[first].group_size : static_cast<std::int64_t>(ranks_);
     meeting.whole = static_cast<std::int64_t>(meeting.members) >= size;
     if (!meeting.whole) incomplete_[list[first].what].push_back(meetings_.all.size());
     meetings_.all.push_back(meeting);

@@ -21,9 +21,9 @@ struct Member {
 struct Meeting {
   std::uint32_t first = 0, members = 0;  // slice of Meetings::members
   std::uint32_t last = 0;                // index of the member that came last
-  Nanos started = 0;                     // when the last member came, or one that is not in the input
-  Nanos left = 0;                        // when the first member left
-  bool whole = true;                     // every rank of the group is in the input
+  Nanos started = 0;  // when the last member came, or one that is not in the input
+  Nanos left = 0;     // when the first member left
+  bool whole = true;  // every rank of the group is in the input
   Nanos transfer() const { return left - started; }
 };
 

@@ -36,9 +36,7 @@ CallKind kind_of(const run::Run& run, const run::Activity& activity) {
   const run::Group& group = run.groups[activity.group.index];
   const std::uint32_t recorded = trace.device.collective[activity.row.index];
   if (recorded == 0) {
-    return {{},
-            fmt::format("{} grid {}", trace.strings.or_empty(group.name), group.grid[0]),
-            0};
+    return {{}, fmt::format("{} grid {}", trace.strings.or_empty(group.name), group.grid[0]), 0};
   }
   const store::Collective& its = trace.collectives[recorded - 1];
   const std::string_view name = trace.strings.or_empty(its.name);
@@ -137,8 +135,8 @@ class Recorder {
       const run::Activity& activity = run_.activities[i];
       if (known::is_comm(activity.kind)) continue;
       ++result.kernels;
-      result.blocks += std::min<std::int64_t>(run_.groups[activity.group.index].blocks(),
-                                              std::int64_t{1} << 40);
+      result.blocks +=
+          std::min<std::int64_t>(run_.groups[activity.group.index].blocks(), std::int64_t{1} << 40);
     }
     return result;
   }

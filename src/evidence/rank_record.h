@@ -67,9 +67,9 @@ struct RankRecord {
   std::int64_t steps = 0;           // how many
   Nanos begin = 0, end = 0;         // first and last device activity
   Nanos host_ns = 0;                // StepStats::host_ns
-  std::string host_work;            // what the host did in most of its own time; empty: not recorded
-  std::string stall;                // cause of the worst outlier step: "gc", ...; empty: none
-  std::string device;               // name of the GPU
+  std::string host_work;  // what the host did in most of its own time; empty: not recorded
+  std::string stall;      // cause of the worst outlier step: "gc", ...; empty: none
+  std::string device;     // name of the GPU
 };
 
 RankRecord record_rank(const Evidence& evidence);

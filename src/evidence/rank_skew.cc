@@ -11,7 +11,8 @@ namespace {
 
 using Records = std::span<const RankRecord* const>;
 
-constexpr Nanos kTogether = 1'000;  // who is later by less, and twice the clocks' scatter, is not last
+constexpr Nanos kTogether =
+    1'000;  // who is later by less, and twice the clocks' scatter, is not last
 
 // Waiting of one rank in one meeting, on its own clock.
 store::Span waiting(const RankRecord& record, const Member& member, const Meeting& meeting,
@@ -84,8 +85,7 @@ class Relator {
     const RankRecord& record = *records_[r];
     const auto per_step = [&](const std::vector<store::Span>& spans) {
       if (record.steps == 0) return Nanos{0};
-      const store::SpanSet exposed =
-          store::intersect(store::union_of(spans), record.exposed_comm);
+      const store::SpanSet exposed = store::intersect(store::union_of(spans), record.exposed_comm);
       return (store::total(exposed) + record.steps / 2) / record.steps;
     };
     its.wait = per_step(waits_[r]);
@@ -122,9 +122,10 @@ class Relator {
 
 std::string_view late_cause_name(LateCause cause) {
   constexpr std::array<std::string_view, 11> kNames{
-      "unknown",        "more-work",       "slow-kernels", "expert-imbalance", "idle-host-launch",
-      "idle-host-sync", "idle-host-work", "idle-stall",   "gc",               "compile",
-      "allocator"};
+      "unknown",          "more-work",        "slow-kernels",
+      "expert-imbalance", "idle-host-launch", "idle-host-sync",
+      "idle-host-work",   "idle-stall",       "gc",
+      "compile",          "allocator"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 

@@ -34,12 +34,12 @@ std::string_view late_cause_name(LateCause);  // "slow-kernels", "idle-host-laun
 
 struct RankSkew {
   Clock clock;
-  Nanos wait = 0;      // per used step: exposed waiting for other ranks of the input, or absent ones
-  Nanos absent = 0;    // ... of it for ranks that are not in the input
+  Nanos wait = 0;    // per used step: exposed waiting for other ranks of the input, or absent ones
+  Nanos absent = 0;  // ... of it for ranks that are not in the input
   std::optional<std::size_t> waits_for;  // for whom it waited longest; index of a rank
   // How many it was in, and came last to, by more than the clocks' scatter behind the median.
   std::int64_t meetings = 0, last = 0;
-  Nanos late = 0;    // later than the median of the others where it came last, sum over all meetings
+  Nanos late = 0;  // later than the median of the others where it came last, sum over all meetings
   Nanos caused = 0;  // waiting of all others for it, likewise
   LateCause cause = LateCause::kUnknown;
   std::string sign;  // the frame that tells the cause; empty: none does
@@ -55,16 +55,16 @@ struct RankSkew {
 inline constexpr double kLeastLate = 0.02;
 
 struct Skew {
-  std::vector<RankSkew> ranks;     // as the records; empty where no two ranks met
+  std::vector<RankSkew> ranks;  // as the records; empty where no two ranks met
   // Who is waited for, worst first: late twice as much as any other rank, and at a cost of kLeastLate
   // of the time at least. Empty: nobody stands out.
   std::vector<std::size_t> late;
   std::shared_ptr<const Meetings> meetings;
   std::shared_ptr<const RankRetimer> retimer;
-  Nanos recorded = 0;              // from the first meeting to the last
-  Nanos reproduced = 0;            // the same, retimed without a change
-  Nanos as_the_others = 0;         // ... with `late` ranks as the others
-  bool whole = true;               // every rank of every group is in the input
+  Nanos recorded = 0;       // from the first meeting to the last
+  Nanos reproduced = 0;     // the same, retimed without a change
+  Nanos as_the_others = 0;  // ... with `late` ranks as the others
+  bool whole = true;        // every rank of every group is in the input
   bool known() const { return !ranks.empty(); }
   // The run's step over what it is now, if each rank's own time between meetings were scaled.
   double step_ratio(std::span<const double> own_time) const;

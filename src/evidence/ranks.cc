@@ -84,8 +84,8 @@ void number_ranks(std::vector<RankFigures>& ranks) {
   for (RankFigures& rank : ranks) rank.rank.reset();
 }
 
-RankFigures figures_of(const store::Trace& trace, const run::Builder& builder,
-                       run::Options options, std::size_t device, const Knowledge& known) {
+RankFigures figures_of(const store::Trace& trace, const run::Builder& builder, run::Options options,
+                       std::size_t device, const Knowledge& known) {
   RankFigures rank;
   if (device < builder.devices().size()) rank = named(trace, builder.devices()[device]);
   rank.index = options.device = device;
@@ -148,11 +148,11 @@ Ranks compare_ranks(std::vector<RankFigures> figures) {
   if (figures.size() < 2) return ranks;
   ranks.all = std::move(figures);
   number_ranks(ranks.all);
-  std::stable_sort(
-      ranks.all.begin(), ranks.all.end(), [](const RankFigures& a, const RankFigures& b) {
-        return std::tie(a.rank, a.label, a.device, a.process) <
-               std::tie(b.rank, b.label, b.device, b.process);
-      });
+  std::stable_sort(ranks.all.begin(), ranks.all.end(),
+                   [](const RankFigures& a, const RankFigures& b) {
+                     return std::tie(a.rank, a.label, a.device, a.process) <
+                            std::tie(b.rank, b.label, b.device, b.process);
+                   });
   std::vector<const RankRecord*> records;
   std::int64_t world = 0;
   for (const RankFigures& rank : ranks.all) {
@@ -184,8 +184,9 @@ Status check_same_run(const std::vector<RankFigures>& figures,
     }
     const RankRecord &own = rank.record, &other = first.record;
     if (own.world && other.world && own.world != other.world)
-      return stranger(names[i], fmt::format("its world has {} ranks, that of {} has {}", *own.world,
-                                            names.front(), *other.world),
+      return stranger(names[i],
+                      fmt::format("its world has {} ranks, that of {} has {}", *own.world,
+                                  names.front(), *other.world),
                       "give traces of one run");
     if (rank.refused || first.refused) continue;
     const Nanos apart = std::max(own.begin, other.begin) - std::min(own.end, other.end);

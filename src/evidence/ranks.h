@@ -27,7 +27,7 @@ struct RankFigures {
   Nanos kernel_ns = 0, busy_ns = 0;  // sum of them, and union of all activities, likewise
   run::StepKind kind = run::StepKind::kUnknown;
   run::StepsHow how = run::StepsHow::kWholeTrace;
-  StepStats steps;  // of the steps used
+  StepStats steps;                                                         // of the steps used
   Nanos comm_ns_per_step = 0, wait_ns_per_step = 0, work_ns_per_step = 0;  // of the budget
   std::vector<BudgetRow> budget;
   std::optional<Error> refused;  // no figures of steps then

@@ -52,8 +52,7 @@ void write_input(JsonWriter& w, const Answer& answer) {
   const store::TraceInfo* info = answer.info;
   w.begin_array("inputs", kBlock);
   for (const InputFile& file : answer.inputs) write_file(w, file.path, &file.info, file.rank);
-  if (answer.inputs.empty())
-    write_file(w, answer.path, info, info ? info->rank : std::nullopt);
+  if (answer.inputs.empty()) write_file(w, answer.path, info, info ? info->rank : std::nullopt);
   w.end();
 }
 

@@ -29,29 +29,25 @@ std::int64_t number_of(const Ranks& ranks, std::size_t index) {
 void write_clock(JsonWriter& w, const RankSkew* skew) {
   constexpr double kPartsPerMillion = 1e6;
   constexpr int kDigits = 6;
-  const auto known = [&](std::int64_t value) {
-    return skew ? std::optional(value) : std::nullopt;
-  };
+  const auto known = [&](std::int64_t value) { return skew ? std::optional(value) : std::nullopt; };
   const evidence::Clock clock = skew ? skew->clock : evidence::Clock{};
   w.integer("clock_offset_ns", known(clock.offset));
-  w.number("clock_drift_ppm",
-           skew ? std::optional(clock.drift * kPartsPerMillion) : std::nullopt, kDigits);
+  w.number("clock_drift_ppm", skew ? std::optional(clock.drift * kPartsPerMillion) : std::nullopt,
+           kDigits);
   w.integer("clock_residual_ns", known(clock.residual));
 }
 
 void write_lateness(JsonWriter& w, const Ranks& ranks, std::size_t index, const RankSkew* skew) {
-  const auto known = [&](std::int64_t value) {
-    return skew ? std::optional(value) : std::nullopt;
-  };
+  const auto known = [&](std::int64_t value) { return skew ? std::optional(value) : std::nullopt; };
   w.integer("collectives", known(skew ? skew->meetings : 0));
   w.integer("last_to", known(skew ? skew->last : 0));
   const bool late = skew && std::find(ranks.skew.late.begin(), ranks.skew.late.end(), index) !=
                                 ranks.skew.late.end();
-  w.text_or_null("late_because", late ? evidence::late_cause_name(skew->cause) : std::string_view());
+  w.text_or_null("late_because",
+                 late ? evidence::late_cause_name(skew->cause) : std::string_view());
   w.integer("absent_wait_ns_per_step", known(skew ? skew->absent : 0));
-  w.integer("waits_for", skew && skew->waits_for
-                             ? std::optional(number_of(ranks, *skew->waits_for))
-                             : std::nullopt);
+  w.integer("waits_for", skew && skew->waits_for ? std::optional(number_of(ranks, *skew->waits_for))
+                                                 : std::nullopt);
 }
 
 void write_rank(JsonWriter& w, const Ranks& ranks, std::size_t index) {

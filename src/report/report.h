@@ -27,7 +27,8 @@ struct InputFile {
 // Everything that was found out about one input. Pointers are null where the work ended earlier
 // (unusable input), and `failure` then says why.
 struct Answer {
-  std::string path;  // as the user gave it; "-" is standard input; of several that of the rank shown
+  std::string
+      path;  // as the user gave it; "-" is standard input; of several that of the rank shown
   std::vector<InputFile> inputs = {};  // of several ranks, in their order; empty for one file
   const store::TraceInfo* info = nullptr;
   store::Notes notes;  // of reading and of building the run

@@ -87,9 +87,9 @@ void add_files(Page& page, const Answer& answer) {
   }
   const std::string& first = answer.inputs.front().path;
   const std::size_t slash = first.rfind('/');
-  const std::string size =
-      fmt::format("{} traces: {}, {} events", text::count(static_cast<std::int64_t>(answer.inputs.size())),
-                  text::bytes(bytes), text::count(events));
+  const std::string size = fmt::format("{} traces: {}, {} events",
+                                       text::count(static_cast<std::int64_t>(answer.inputs.size())),
+                                       text::bytes(bytes), text::count(events));
   const std::string folder = slash == std::string::npos ? "" : first.substr(0, slash) + ": ";
   page.paragraph(page.drop_folders(folder, page.options().width - text::display_width(size)) + size,
                  0, 2);

@@ -35,8 +35,8 @@ std::vector<std::size_t> order_of(const Ranks& ranks) {
 std::string remark(const Ranks& ranks, std::size_t index) {
   const RankFigures& rank = ranks.all[index];
   if (rank.refused) return "no figures: " + rank.refused->note_code;
-  const bool late = std::find(ranks.skew.late.begin(), ranks.skew.late.end(), index) !=
-                    ranks.skew.late.end();
+  const bool late =
+      std::find(ranks.skew.late.begin(), ranks.skew.late.end(), index) != ranks.skew.late.end();
   if (index != ranks.headline) return late ? "late" : "";
   return late ? "late; this answer" : "this answer";
 }
@@ -59,9 +59,12 @@ void add_ranks(Page& page, const Answer& answer, int rows) {
   const Ranks& ranks = answer.ranks;
   if (ranks.all.empty()) return;
   Grid grid;
-  grid.columns = {{"rank", "", CellKind::kText},   {"per step", "", CellKind::kTime},
-                  {"works", "", CellKind::kTime},  {"comm", "", CellKind::kTime},
-                  {"waits", "", CellKind::kTime},  {"last", "", CellKind::kShare},
+  grid.columns = {{"rank", "", CellKind::kText},
+                  {"per step", "", CellKind::kTime},
+                  {"works", "", CellKind::kTime},
+                  {"comm", "", CellKind::kTime},
+                  {"waits", "", CellKind::kTime},
+                  {"last", "", CellKind::kShare},
                   {"clock", "", CellKind::kTime, false, kWide},
                   {"kernels", "", CellKind::kCount, false, kWide},
                   {"", "", CellKind::kText}};
@@ -73,7 +76,8 @@ void add_ranks(Page& page, const Answer& answer, int rows) {
     grid.rows.push_back(
         {evidence::rank_name(rank, ranks), time(rank.steps.mean), time(rank.work_ns_per_step),
          time(rank.comm_ns_per_step), known ? Cell(rank.wait_ns_per_step) : Cell(),
-         skew ? Cell(static_cast<double>(skew->last) / static_cast<double>(skew->meetings)) : Cell(),
+         skew ? Cell(static_cast<double>(skew->last) / static_cast<double>(skew->meetings))
+              : Cell(),
          skew ? Cell(skew->clock.offset) : Cell(), rank.refused ? Cell() : Cell(rank.kernels),
          remark(ranks, i)});
   }

@@ -186,8 +186,10 @@ void examine_exposed(Evidence& evidence, Verdict& verdict) {
   suspect.claim = fmt::format("Communication that no compute hides: {} calls a step, {} each ({})",
                               text::count(std::llround(traffic.calls)),
                               text::duration(traffic.average(), true), message_text(traffic));
-  set_cost(evidence, {scaled(evidence, groups_of(evidence, traffic.kernels), traffic.kept(0)), {Owner::kComm}},
-           suspect);
+  set_cost(
+      evidence,
+      {scaled(evidence, groups_of(evidence, traffic.kernels), traffic.kept(0)), {Owner::kComm}},
+      suspect);
   state_messages(evidence, traffic, suspect);
   suspect.disproved_if =
       traffic.parted

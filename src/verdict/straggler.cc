@@ -26,17 +26,16 @@ Nanos mean_of_all(const Evidence& evidence) {
   Nanos sum = evidence.steps.mean * evidence.steps.used;
   for (const evidence::Outlier& outlier : evidence.outliers)
     sum += evidence.run->steps[static_cast<std::size_t>(outlier.step)].length();
-  const auto count =
-      evidence.steps.used + static_cast<std::int64_t>(evidence.outliers.size());
+  const auto count = evidence.steps.used + static_cast<std::int64_t>(evidence.outliers.size());
   return count > 0 ? sum / count : 0;
 }
 
 // The step with the late ranks as the others.
 Nanos as_the_others(const evidence::Skew& skew, Nanos step) {
   if (skew.reproduced <= 0) return step;
-  return std::min(step, static_cast<Nanos>(std::llround(
-                            static_cast<double>(step) * static_cast<double>(skew.as_the_others) /
-                            static_cast<double>(skew.reproduced))));
+  return std::min(step, static_cast<Nanos>(std::llround(static_cast<double>(step) *
+                                                        static_cast<double>(skew.as_the_others) /
+                                                        static_cast<double>(skew.reproduced))));
 }
 
 // What the host of any other rank needs for a step by itself, at most `step`.
@@ -67,7 +66,8 @@ constexpr std::array<Wording, 11> kWordings{{
     {"its expert GEMMs take longer in the same grid: more rows",
      "balance the experts over the ranks (EPLB, redundant experts)",
      "its experts get no more tokens than the other ranks'"},
-    {"its host launches late", "look at that host: pinning, clock, other processes; or replay a graph",
+    {"its host launches late",
+     "look at that host: pinning, clock, other processes; or replay a graph",
      "the rank's process on other cores is as late"},
     {"its host waits for the device where the others do not",
      "take out the wait, or make all ranks wait at the same place",
@@ -76,7 +76,8 @@ constexpr std::array<Wording, 11> kWordings{{
      "it is as late without that work"},
     {"its host stands still", "look at what takes its cores: other processes, interrupts, paging",
      "it is as late alone on its cores"},
-    {"its host collects garbage", "freeze what start-up made (gc.freeze), and collect between requests",
+    {"its host collects garbage",
+     "freeze what start-up made (gc.freeze), and collect between requests",
      "it is as late with the collector off"},
     {"its host compiles", "warm up every rank with every batch size",
      "it is as late after a longer warm-up"},
@@ -88,9 +89,7 @@ const Wording& wording(LateCause cause) { return kWordings[static_cast<std::size
 std::string names_of(const Ranks& ranks) {
   std::string names;
   for (std::size_t i = 0; i < ranks.skew.late.size(); ++i) {
-    const std::string_view between = i == 0                               ? ""
-                                     : i + 1 == ranks.skew.late.size() ? " and "
-                                                                          : ", ";
+    const std::string_view between = i == 0 ? "" : i + 1 == ranks.skew.late.size() ? " and " : ", ";
     names += fmt::format("{}{}", between, rank_name(ranks.all[ranks.skew.late[i]], ranks));
   }
   return names;
@@ -181,12 +180,12 @@ void acquit(Evidence& evidence, Verdict& verdict) {
   const Ranks& ranks = *evidence.ranks;
   Nanos most = 0;
   for (const evidence::RankFigures& rank : ranks.all) most = std::max(most, rank.wait_ns_per_step);
-  const std::string fact =
-      evidence.add("ranks.largest_wait_ns_per_step", static_cast<double>(most), "ns",
-                   "exposed waiting of the rank that waits longest",
-                   own_query("ranks.largest_wait_ns_per_step"));
+  const std::string fact = evidence.add("ranks.largest_wait_ns_per_step", static_cast<double>(most),
+                                        "ns", "exposed waiting of the rank that waits longest",
+                                        own_query("ranks.largest_wait_ns_per_step"));
   verdict.ruled_out.push_back(
-      {"straggler", "one rank keeps the others waiting",
+      {"straggler",
+       "one rank keeps the others waiting",
        fmt::format("no rank stands out; the longest exposed waiting is {} a step",
                    text::duration(most, true)),
        {fact}});
@@ -212,11 +211,11 @@ void examine(Evidence& evidence, Verdict& verdict) {
   suspect.confidence = late.cause == LateCause::kUnknown ? Confidence::kPossible
                        : whole                           ? Confidence::kCertain
                                                          : Confidence::kLikely;
-  suspect.claim = fmt::format(
-      "{} {} last to {} of {} collectives; the others wait {} a step for {}: {}{}", names_of(ranks),
-      one ? "comes" : "come", text::count(late.last), text::count(late.meetings),
-      text::duration(mean_wait(ranks), true), one ? "it" : "them", wording(late.cause).why,
-      measure_of(late));
+  suspect.claim =
+      fmt::format("{} {} last to {} of {} collectives; the others wait {} a step for {}: {}{}",
+                  names_of(ranks), one ? "comes" : "come", text::count(late.last),
+                  text::count(late.meetings), text::duration(mean_wait(ranks), true),
+                  one ? "it" : "them", wording(late.cause).why, measure_of(late));
   suspect.ns_per_step = suspect.exposed_ns_per_step = cost;
   suspect.share = static_cast<double>(cost) / static_cast<double>(step);
   suspect.who = fmt::format("{} ({})", names_of(ranks), suspect.cause);
@@ -228,7 +227,8 @@ void examine(Evidence& evidence, Verdict& verdict) {
   state(evidence, late, after, suspect);
   suspect.disproved_if = wording(late.cause).disproved_if;
   suspect.fix = wording(late.cause).fix;
-  suspect.alternatives = {"hold the slow rank's trace against another one's: culprit kernels, gaps"};
+  suspect.alternatives = {
+      "hold the slow rank's trace against another one's: culprit kernels, gaps"};
   rule_out(suspect, ranks, late, verdict);
   verdict.suspects.push_back(std::move(suspect));
 }
@@ -297,8 +297,7 @@ void bound_by_ranks(const evidence::Evidence& evidence, const evidence::Change& 
     }
     const Nanos own = rank.steps.mean - rank.wait_ns_per_step - rank.comm_ns_per_step;
     if (own > 0)
-      factor[r] =
-          std::clamp(1 - static_cast<double>(its) / static_cast<double>(own), 0.0, 1.0);
+      factor[r] = std::clamp(1 - static_cast<double>(its) / static_cast<double>(own), 0.0, 1.0);
   }
   const double ratio = ranks.skew.step_ratio(factor);
   const Nanos after = std::min(

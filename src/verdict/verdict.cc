@@ -14,11 +14,11 @@ namespace {
 // Every suspect the tool knows. Order decides ties and the list for people; who comes first keeps a
 // kernel, or an idle time, from those who come later.
 constexpr std::array<const Judge*, 23> kJudges{
-    &kStraggler,     &kWholePoolCast, &kWholePoolCopy, &kWeightDequant, &kBatchCast,     &kLayoutCopy,
-    &kRepeatedRead,  &kLowOccupancy,  &kSingleBlock,   &kOversizedGrid, &kGemmInefficient,
-    &kSmallKernels,  &kCommLatency,   &kExposedComm,   &kGraphMissing,  &kGraphLaunch,
-    &kHostLaunch,    &kHostWork,      &kBlockingCopy,  &kHostSync,      &kOutsideProcess,
-    &kPrefill,       &kStepStall};
+    &kStraggler,       &kWholePoolCast, &kWholePoolCopy, &kWeightDequant, &kBatchCast,
+    &kLayoutCopy,      &kRepeatedRead,  &kLowOccupancy,  &kSingleBlock,   &kOversizedGrid,
+    &kGemmInefficient, &kSmallKernels,  &kCommLatency,   &kExposedComm,   &kGraphMissing,
+    &kGraphLaunch,     &kHostLaunch,    &kHostWork,      &kBlockingCopy,  &kHostSync,
+    &kOutsideProcess,  &kPrefill,       &kStepStall};
 
 constexpr double kCulpritShare = 1.0 / 3;
 constexpr Nanos kCulpritLead = 2;  // times the next suspect
@@ -67,7 +67,8 @@ std::string headline(const evidence::Evidence& evidence, const std::vector<Suspe
   if (evidence.steps.mean <= 0) return "no single culprit: no step could be measured";
   if (!suspects.empty() && suspects.front().standing == Standing::kCulprit) {
     const Suspect& culprit = suspects.front();
-    return fmt::format("{} costs {}", name_of(culprit), cost_text(evidence, culprit.exposed_ns_per_step));
+    return fmt::format("{} costs {}", name_of(culprit),
+                       cost_text(evidence, culprit.exposed_ns_per_step));
   }
   if (!suspects.empty() && suspects.front().standing == Standing::kContributor) {
     return fmt::format("no single culprit: {}the largest cause found is {}, {}",

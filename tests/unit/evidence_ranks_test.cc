@@ -37,7 +37,8 @@ struct Machine {
     std::vector<Nanos> left(ranks, 0);
     for (std::size_t r = 0; r < ranks; ++r) {
       records[r].world = static_cast<std::int64_t>(ranks);
-      records[r].kinds = {{"[0, 1]", "allreduce of 4096 BFloat16", static_cast<std::int64_t>(ranks)}};
+      records[r].kinds = {
+          {"[0, 1]", "allreduce of 4096 BFloat16", static_cast<std::int64_t>(ranks)}};
       records[r].steps = 1;
     }
     for (std::size_t m = 0; m < own.size(); ++m) {
@@ -45,7 +46,9 @@ struct Machine {
       for (std::size_t r = 0; r < ranks; ++r) came[r] = left[r] + own[m][r];
       end = *std::max_element(came.begin(), came.end()) + transfer[m];
       for (std::size_t r = 0; r < ranks; ++r) {
-        left[r] = end + (scatter > 0 ? static_cast<Nanos>(random() % static_cast<std::uint64_t>(scatter)) : 0);
+        left[r] =
+            end +
+            (scatter > 0 ? static_cast<Nanos>(random() % static_cast<std::uint64_t>(scatter)) : 0);
         RankCall call;
         call.begin = clocks[r].show(came[r]);
         call.end = clocks[r].show(left[r]);
@@ -91,11 +94,13 @@ TEST(RankClocks, OffsetAndDriftAreRecoveredDespiteEndsThatLieFarOff) {
     }
     const Clock clock = fit_clock(ends);
     ASSERT_TRUE(clock.aligned);
-    EXPECT_NEAR(static_cast<double>(clock.offset), static_cast<double>(truth.show(clock.at) - clock.at), 2'000);
+    EXPECT_NEAR(static_cast<double>(clock.offset),
+                static_cast<double>(truth.show(clock.at) - clock.at), 2'000);
     EXPECT_NEAR(clock.drift, truth.drift, 1e-6);
     EXPECT_LT(clock.residual, 2'000);
     for (const Nanos t : {Nanos{1'000}, Nanos{500'000'000}, Nanos{1'000'000'000}})
-      EXPECT_NEAR(static_cast<double>(clock.to_reference(truth.show(t))), static_cast<double>(t), 2'000);
+      EXPECT_NEAR(static_cast<double>(clock.to_reference(truth.show(t))), static_cast<double>(t),
+                  2'000);
   }
 }
 
@@ -116,16 +121,19 @@ TEST(RankClocks, ARecordingThatBeganLaterIsAlignedByItsOrder) {
   calls.erase(calls.begin(), calls.begin() + 37);
   const std::vector<Clock> clocks = align_clocks(machine.pointers());
   ASSERT_TRUE(clocks[1].aligned);
-  EXPECT_NEAR(static_cast<double>(clocks[1].offset), 3'000'000.0 + 20e-6 * static_cast<double>(clocks[1].at), 2'000);
+  EXPECT_NEAR(static_cast<double>(clocks[1].offset),
+              3'000'000.0 + 20e-6 * static_cast<double>(clocks[1].at), 2'000);
 }
 
 TEST(RankClocks, SequenceNumbersBeatTheOrder) {
   Machine machine = machine_of(2, 100, 9);
   machine.run();
   for (RankRecord& record : machine.records)
-    for (std::size_t i = 0; i < record.calls.size(); ++i) record.calls[i].sequence = static_cast<std::int64_t>(i) + 10;
+    for (std::size_t i = 0; i < record.calls.size(); ++i)
+      record.calls[i].sequence = static_cast<std::int64_t>(i) + 10;
   auto& calls = machine.records[1].calls;
-  for (int i = 0; i < 40; ++i) calls.erase(calls.begin() + i);  // every second one of the first is lost
+  for (int i = 0; i < 40; ++i)
+    calls.erase(calls.begin() + i);  // every second one of the first is lost
   const std::vector<Clock> clocks = align_clocks(machine.pointers());
   EXPECT_EQ(clocks[1].ends, 60);
   EXPECT_EQ(clocks[1].offset, 0);
@@ -254,10 +262,12 @@ LateCause cause_with(const RankKernel& late_kernel) {
 }
 
 TEST(RankSkew, TellsMoreWorkFromSlowKernels) {
-  EXPECT_EQ(cause_with({"gemm", known::Owner::kGemm, 50, 5'000, 5'000'000}), LateCause::kSlowKernels);
+  EXPECT_EQ(cause_with({"gemm", known::Owner::kGemm, 50, 5'000, 5'000'000}),
+            LateCause::kSlowKernels);
   EXPECT_EQ(cause_with({"gemm", known::Owner::kGemm, 50, 9'000, 5'000'000}), LateCause::kMoreWork);
   EXPECT_EQ(cause_with({"gemm", known::Owner::kGemm, 90, 9'000, 5'000'000}), LateCause::kMoreWork);
-  EXPECT_EQ(cause_with({"moe", known::Owner::kMoeGemm, 50, 5'000, 5'000'000}), LateCause::kExpertImbalance);
+  EXPECT_EQ(cause_with({"moe", known::Owner::kMoeGemm, 50, 5'000, 5'000'000}),
+            LateCause::kExpertImbalance);
 }
 
 TEST(Ranks, StrangersAreTold) {
@@ -279,7 +289,8 @@ TEST(Ranks, StrangersAreTold) {
   EXPECT_NE(what({rank(1, 8, 0, "k"), rank(1, 8, 5, "k")}).find("rank 1"), std::string::npos);
   EXPECT_NE(what({rank(0, 8, 0, "k"), rank(1, 4, 5, "k")}).find("4 ranks"), std::string::npos);
   EXPECT_NE(what({rank(0, 8, 0, "k"), rank(1, 8, kHour, "k")}).find("recorded"), std::string::npos);
-  EXPECT_NE(what({rank(0, 8, 0, "k"), rank(1, 8, 5, "other")}).find("kernel time"), std::string::npos);
+  EXPECT_NE(what({rank(0, 8, 0, "k"), rank(1, 8, 5, "other")}).find("kernel time"),
+            std::string::npos);
 }
 
 }  // namespace
