@@ -9,6 +9,7 @@ namespace {
 constexpr Nanos kBetweenLaunches = 700;  // host time between two launches of one call
 constexpr Nanos kWakeUp = 1'800;  // from the end of device work to the return of a waiting call
 constexpr std::uint64_t kHostSalt = 1u << 30;
+constexpr std::uint64_t kLeaveSalt = std::uint64_t{1} << 31;
 
 // Where a call's host time lies: before its first API call, the rest after the last.
 constexpr Nanos lead_of(Nanos host) { return host * 3 / 4; }
@@ -56,17 +57,33 @@ const StepTimes& Clock::step(const StepPlan& plan) {
   return times_;
 }
 
+bool Clock::is_late(std::size_t rank) const { return static_cast<int>(rank) == run_.late.rank; }
+
+Nanos Clock::host_of(const PlannedCall& planned, std::uint32_t index, std::size_t rank) const {
+  const Nanos usual = planned.call->host * run_.host_scale / 1000;
+  const Nanos time = is_late(rank) ? usual * run_.late.host / 1000 : usual;
+  return jittered(time, run_.host_jitter, index | kHostSalt, rank);
+}
+
+Nanos Clock::pause_of(const PlannedCall& planned, std::size_t rank) const {
+  const bool now = step_ % static_cast<std::uint64_t>(run_.late.pause_every) == 0;
+  return is_late(rank) && planned.call->pauses && now ? run_.late.pause : 0;
+}
+
+Nanos Clock::device_of(const Launch& launch, std::size_t rank) const {
+  if (launch.collective || !is_late(rank)) return launch.device;
+  const Nanos loaded = launch.by_load ? launch.device * run_.late.load / 1000 : launch.device;
+  return loaded * run_.late.kernels / 1000;
+}
+
 void Clock::run_call(const StepPlan& plan, std::uint32_t index) {
   const PlannedCall& planned = plan.calls[index];
   CallTimes& mine = times_.calls[index];
-  const auto host_of = [&](std::size_t r) {
-    return jittered(planned.call->host * run_.host_scale / 1000, run_.host_jitter,
-                    index | kHostSalt, r);
-  };
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     if (r == rank_) mine.begin = ranks_[r].host;
-    ranks_[r].host += lead_of(host_of(r));
+    ranks_[r].host += lead_of(host_of(planned, index, r));
     if (r == rank_) mine.first_api = ranks_[r].host;
+    ranks_[r].host += pause_of(planned, r);
   }
   for (std::uint32_t i = 0; i < planned.launches; ++i) {
     const std::uint32_t launch = planned.first_launch + i;
@@ -77,7 +94,7 @@ void Clock::run_call(const StepPlan& plan, std::uint32_t index) {
   }
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     if (r == rank_) mine.last_api = ranks_[r].host;
-    const Nanos host = host_of(r);
+    const Nanos host = host_of(planned, index, r);
     ranks_[r].host += host - lead_of(host);
     if (r == rank_) mine.end = ranks_[r].host;
   }
@@ -117,7 +134,8 @@ void Clock::run_launch(const Launch& launch, std::uint32_t index, Graph graph) {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     Rank& rank = ranks_[r];
     LaunchTimes& times = pending_[r];
-    const Nanos call = graph.call != 0 ? graph.call : launch.call;
+    const Nanos usual = graph.call != 0 ? graph.call : launch.call;
+    const Nanos call = is_late(r) ? usual * run_.late.host / 1000 : usual;
     if (graph.call == 0 || graph.first) {
       times.api_begin = rank.host;
       times.api_end =
@@ -138,9 +156,9 @@ void Clock::run_launch(const Launch& launch, std::uint32_t index, Graph graph) {
     // A collective's own time is the same on all ranks; who came early waits inside its kernel.
     const Nanos from = launch.collective ? all_here : times.device_begin;
     const std::size_t draw = launch.collective ? ranks_.size() : r;
-    const bool slow = !launch.collective && static_cast<int>(r) == run_.slow_rank;
-    const Nanos device = slow ? launch.device * run_.slow_scale / 1000 : launch.device;
-    times.device_end = from + jittered(device, run_.device_jitter, index, draw);
+    times.device_end = from + jittered(device_of(launch, r), run_.device_jitter, index, draw);
+    if (launch.collective && run_.leave > 0)
+      times.device_end += jittered(run_.leave / 2, 1'000, index | kLeaveSalt, r);
     if (launch.aside) rank.aside_before = rank.aside;
     (launch.aside ? rank.aside : rank.device) = times.device_end;
     if (launch.event) rank.event_before = std::exchange(rank.event, times.device_end);

@@ -67,6 +67,10 @@ class Clock {
   };
 
   void run_call(const StepPlan& plan, std::uint32_t index);
+  Nanos host_of(const PlannedCall& planned, std::uint32_t index, std::size_t rank) const;
+  Nanos pause_of(const PlannedCall& planned, std::size_t rank) const;
+  bool is_late(std::size_t rank) const;
+  Nanos device_of(const Launch& launch, std::size_t rank) const;
   struct Graph {
     Nanos call = 0;  // 0: no graph
     bool first = false;

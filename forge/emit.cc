@@ -61,6 +61,7 @@ class Writer {
   };
 
   void compile();
+  Launch loaded(const Launch& launch) const;
   LaunchText launch_text(const Launch& launch, bool linked, bool graph);
   const StepPlan& plan_of(int step) const;
   template <class Visit>
@@ -78,6 +79,7 @@ class Writer {
   void write_device_annotations();
   void write_names();
   void write_one_off(std::string_view pretty, Nanos time, Nanos duration);
+  Nanos on_own_clock(Nanos time) const;
   void stamp(const Stencil& stencil, const Values& values);
   Stencil stencil(std::string_view pretty) const { return {pretty, options_.layout}; }
   bool old_era() const { return options_.era == Era::kAbsoluteMicros; }
@@ -175,6 +177,14 @@ void Writer::compile() {
   other_texts_.push_back(stencil(flow_end_event(second)));
 }
 
+// The launch as this rank makes it: a late one may have more requests.
+Launch Writer::loaded(const Launch& launch) const {
+  Launch its = launch;
+  if (launch.by_load && options_.rank == run_.late.rank)
+    its.grid[0] = its.grid[0] * run_.late.load / 1000;
+  return its;
+}
+
 Writer::LaunchText Writer::launch_text(const Launch& launch, bool linked, bool graph) {
   const auto at = launch_texts_.find(&launch);
   if (at != launch_texts_.end()) return at->second[graph ? 2 : linked ? 1 : 0];
@@ -184,7 +194,7 @@ Writer::LaunchText Writer::launch_text(const Launch& launch, bool linked, bool g
   for (std::size_t i = 0; i < texts.size(); ++i) {
     texts[i].device = device_texts_.size();
     device_texts_.push_back(
-        stencil(device_event(launch, i == 1, i == 2, run_.device, place, detail_)));
+        stencil(device_event(loaded(launch), i == 1, i == 2, run_.device, place, detail_)));
     texts[i].api = api_texts_.size();
     api_texts_.push_back(stencil(api_event(launch.api, i == 1, place_)));
     texts[i].flow_end = launch.aside ? kSecondFlowEnd : kFlowEnd;
@@ -193,9 +203,20 @@ Writer::LaunchText Writer::launch_text(const Launch& launch, bool linked, bool g
   return texts[graph ? 2 : linked ? 1 : 0];
 }
 
+// What this rank's clock shows when `time` of the run have passed.
+Nanos Writer::on_own_clock(Nanos time) const {
+  constexpr Nanos kParts = 1'000'000'000;
+  const Nanos seconds =
+      time / kParts;  // in two parts: the product would not fit after three minutes
+  const Nanos drift =
+      seconds * options_.clock_drift + time % kParts * options_.clock_drift / kParts;
+  return time + options_.clock_offset + drift;
+}
+
 void Writer::stamp(const Stencil& text, const Values& values) {
   Values shifted = values;
-  shifted.time += origin_;
+  shifted.time = on_own_clock(values.time) + origin_;
+  shifted.duration = on_own_clock(values.time + values.duration) + origin_ - shifted.time;
   text.stamp(out_, shifted, options_.era);
   ++written_.events;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/result.h"
 #include "forge/plan.h"
@@ -23,8 +24,10 @@ struct WriteOptions {
   bool call_from = true;
   Marks marks = Marks::kSglang;
   bool graph = false;
-  bool partial_ends = false;  // the recording begins and ends inside a step
-  int rank = 0;               // of Run::world
+  bool partial_ends = false;     // the recording begins and ends inside a step
+  int rank = 0;                  // of Run::world
+  Nanos clock_offset = 0;        // of the rank's clock at the start of the recording
+  std::int64_t clock_drift = 0;  // parts per 10^9 by which it is fast
   int steps = 30;
   std::uint64_t seed = 1;
   std::uint64_t filler =
@@ -36,7 +39,8 @@ struct Written {
   std::uint64_t events = 0;
   std::uint64_t launches = 0;  // API calls that put work on the device
   int steps = 0;
-  Nanos span = 0;  // from the first event to the last
+  Nanos span = 0;      // from the first event to the last
+  std::string clocks;  // a line for each rank whose clock is off
 };
 
 // Errors: kUsage for a rank or number of steps that does not exist, kCannotRead for a sink that fails.

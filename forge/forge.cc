@@ -6,6 +6,7 @@
 #include <memory>
 #include <system_error>
 
+#include "forge/geometry.h"
 #include "forge/options.h"
 
 namespace culprit::forge {
@@ -44,6 +45,50 @@ Status write_configs(const Configs& configs, const std::string& folder) {
   return Ok{};
 }
 
+// Of one rank, by its own clock.
+Result<Written> write_rank(const Run& run, const Options& options, int rank,
+                           const std::string& path, std::FILE* out) {
+  WriteOptions write = options.write;
+  write.rank = rank;
+  if (options.clocks) {
+    constexpr Nanos kFarthest = 50'000'000;    // 50 ms
+    constexpr std::int64_t kFastest = 50'000;  // 50 ppm, in parts per 10^9
+    Random random(write.seed * 1'009 + static_cast<std::uint64_t>(rank));
+    write.clock_offset = random.between(-kFarthest, kFarthest);
+    write.clock_drift = random.between(-kFastest, kFastest);
+  }
+  File file;
+  if (path != "-") {
+    file.reset(std::fopen(path.c_str(), "wb"));
+    if (!file) return cannot_write(path);
+  }
+  FileSink sink(file ? file.get() : out);
+  TRY(Written written, write_trace(run, write, sink));
+  if (options.clocks)
+    written.clocks = fmt::format("rank {}: clock {:+} ns, {:+} ppb\n", rank, write.clock_offset,
+                                 write.clock_drift);
+  return written;
+}
+
+// One file for each rank, named as SGLang does.
+Result<Written> write_ranks(const Run& run, const Options& options) {
+  std::error_code failed;
+  std::filesystem::create_directories(options.output, failed);
+  if (failed)
+    return Error{Error::Code::kCannotRead, "cannot be created", options.output, failed.message()};
+  Written all;
+  for (int rank = 0; rank < run.world; ++rank) {
+    const std::string path = fmt::format("{}/{}-TP-{}.trace.json", options.output, run.name, rank);
+    TRY(const Written one, write_rank(run, options, rank, path, nullptr));
+    all.bytes += one.bytes;
+    all.events += one.events;
+    all.launches += one.launches;
+    all.steps = one.steps;
+    all.clocks += one.clocks;
+  }
+  return all;
+}
+
 Result<Written> forge(Options& options, std::FILE* out) {
   const Run run = options.recipe->make(options.choice);
   if (!options.steps_given) options.write.steps = run.default_steps;
@@ -56,13 +101,8 @@ Result<Written> forge(Options& options, std::FILE* out) {
     const Status done = write_configs(run.configs, options.config_dir);
     if (!done) return done.error();
   }
-  File file;
-  if (options.output != "-") {
-    file.reset(std::fopen(options.output.c_str(), "wb"));
-    if (!file) return cannot_write(options.output);
-  }
-  FileSink sink(file ? file.get() : out);
-  return write_trace(run, options.write, sink);
+  if (options.all_ranks) return write_ranks(run, options);
+  return write_rank(run, options, options.write.rank, options.output, out);
 }
 
 // Not fmt::print, which throws when the stream is closed.
@@ -97,6 +137,7 @@ int main(std::span<const std::string_view> args, std::FILE* out, std::FILE* err)
   say(err, fmt::format("{}: {} steps, {} events, {:.1f} MB in {}\n", options->recipe->name,
                        written->steps, written->events, static_cast<double>(written->bytes) / 1e6,
                        options->output == "-" ? "stdout" : options->output));
+  say(err, written->clocks);
   return 0;
 }
 

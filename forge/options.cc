@@ -212,11 +212,17 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view) { return set(o.write.graph, true); }},
     {"--partial-ends", "", "the recording begins and ends inside a step",
      [](Options& o, std::string_view) { return set(o.write.partial_ends, true); }},
-    {"--rank", "N", "the rank whose trace this is",
+    {"--rank", "N", "the rank whose trace this is; all: every rank's, and -o names their folder",
      [](Options& o, std::string_view v) -> Status {
+       o.all_ranks = v == "all";
+       if (o.all_ranks) return Ok{};
        TRY(o.write.rank, small_number(v, "--rank", 0, kMaxWorld - 1));
        return Ok{};
      }},
+    {"--clocks", "",
+     "each rank's clock is off by up to 50 ms and fast or slow by up to 50 ppm, drawn from --seed; "
+     "told on stderr",
+     [](Options& o, std::string_view) { return set(o.clocks, true); }},
     {"--world", "N", "ranks of the run",
      [](Options& o, std::string_view v) -> Status {
        TRY(o.choice.world, small_number(v, "--world", 1, kMaxWorld));

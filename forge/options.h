@@ -21,6 +21,8 @@ struct Options {
   std::uint64_t size = 0;    // bytes, 0: as the run has it
   std::uint64_t events = 0;  // at least
   bool steps_given = false;
+  bool all_ranks = false;         // `output` is a folder then
+  bool clocks = false;            // each rank's clock is off and drifts
   std::optional<bool> call_from;  // as given
   bool help = false;
   bool list = false;

@@ -520,8 +520,8 @@ Run make_glm5(const Choice& choice) {
   run.pattern = {0};
   if (choice.has("slow-host")) run.host_scale = 4'700;
   if (choice.has("straggler")) {
-    run.slow_rank = run.world - 1;
-    run.slow_scale = 1'150;
+    run.late.rank = run.world - 1;
+    run.late.kernels = 1'150;
   }
   run.configs = glm5_configs(model.world, choice.graph);
   return run;

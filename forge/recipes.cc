@@ -13,6 +13,19 @@ bool Choice::has(std::string_view fault) const {
 }
 
 namespace {
+Recipe ranks_recipe() {
+  return {"ranks",
+          "a drawn model on 8 linked GPUs, two NCCL all-reduces a layer: write it with --rank "
+          "all; rank (3 x draw) mod 8 may be late",
+          {{"slow-clock", "its kernels take 18 % longer: a low clock, or throttling"},
+           {"more-work", "its attention has 2.2 times the blocks, and takes as much longer"},
+           {"slow-host", "its host takes 3.4 times as long"},
+           {"gc", "its host collects garbage in every second step, for 1.5 steps"}},
+          {"slow-clock"},
+          {8},
+          make_ranks};
+}
+
 std::vector<Recipe> all_recipes() {
   std::vector<Recipe> all = {
       Recipe{"glm5",
@@ -57,6 +70,7 @@ std::vector<Recipe> all_recipes() {
              {"late-results"},
              {1},
              make_gaps},
+      ranks_recipe(),
   };
   for (const auto faults : {device_faults(), host_faults()}) {
     for (const Planted& planted : faults) {

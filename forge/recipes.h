@@ -42,6 +42,7 @@ Run make_dense(const Choice& choice);
 Run make_host_bound(const Choice& choice);
 Run make_prefill_mixed(const Choice& choice);
 Run make_gaps(const Choice& choice);
+Run make_ranks(const Choice& choice);
 Run make_planted(const Choice& choice);
 
 }  // namespace culprit::forge

@@ -51,6 +51,7 @@ struct Launch {
   bool aside = false;      // on a second stream, behind what the first has been given so far
   bool joins = false;      // waits for all but the latest launch of the second stream
   std::optional<Collective> collective;  // starts together on all ranks
+  bool by_load = false;                  // grid and time follow the requests that its rank has
 };
 
 // One input of an operator as record_shapes keeps it.
@@ -82,6 +83,7 @@ struct Call {
   std::vector<Launch> launches;
   Nanos host = 0;               // host time besides the API calls
   Nanos graph_launch = 46'000;  // API time of the graph launch it stands for, some thousand nodes
+  bool pauses = false;          // where a late rank has its pause (Late::pause)
 };
 
 // Calls that repeat as one, usually a layer.
@@ -117,6 +119,16 @@ struct Device {
   int shared_per_block_max = 0;  // bytes, opt-in
 };
 
+// What one rank does later than the others; per mille of what they need, 1000: as they do.
+struct Late {
+  int rank = -1;        // none
+  int kernels = 1'000;  // time of all its kernels but collectives
+  int host = 1'000;     // its host's time
+  int load = 1'000;     // grid and time of the launches that follow a rank's load
+  Nanos pause = 0;      // host time in each call that pauses, in every step of `pause_every`
+  int pause_every = 1;
+};
+
 // Files a deployment leaves beside its traces; empty text: that file does not exist.
 struct Configs {
   std::string config;        // Hugging Face config.json
@@ -142,8 +154,8 @@ struct Run {
   int host_scale = 1'000;  // per mille; above 1000: a slow host
   Nanos away_every = 0;    // 0: never. Another process has the device once in this time,
   Nanos away_for = 0;      // for about this long: nothing starts meanwhile
-  int slow_rank = -1;      // whose kernels take slow_scale per mille of their time
-  int slow_scale = 1'000;
+  Nanos leave = 0;         // ranks leave a collective up to this much later than the first
+  Late late;
   Configs configs;
 };
 

@@ -1,17 +1,15 @@
-// One trace in, one answer out: load -> build -> measure -> judge -> render. Whatever ends the work
+// One run in, of one trace or of its ranks, one answer out: load -> build -> measure -> judge -> render. Whatever ends the work
 // early still gives a JSON document where one was asked for, unless the command line was wrong.
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <string>
 
-#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/companions.h"
-#include "cli/input.h"
+#include "cli/inputs.h"
 #include "cli/output_file.h"
 #include "cli/run_command.h"
-#include "ingest/ingest.h"
 #include "report/note_guide.h"
 #include "report/report.h"
 #include "run/mapping.h"
@@ -107,40 +105,36 @@ void note_bounds(report::Answer& answer) {
   answer.notes.add({"retiming-off", store::Severity::kInfo, 1, {}, {}, "", what});
 }
 
-struct Inputs {
-  std::unique_ptr<store::Trace> run;
-  std::vector<Companion> captures;
-};
-
-// Of several traces the captures lend to the one that is left.
-Result<Inputs> read_inputs(const Settings& settings, Console& console, report::Answer& answer) {
-  Inputs inputs;
-  std::size_t runs = 0;
-  for (const std::string& word : settings.words) {
-    TRY(const std::string path, find_input(word));
-    if (runs == 0) answer.path = path;
-    TRY(auto trace, ingest::load(path, reading(settings, console)));
-    if (settings.words.size() > 1 && run::is_capture_trace(*trace)) {
-      inputs.captures.push_back({std::move(trace), "argument"});
-      continue;
-    }
-    ++runs;
-    answer.path = path;
-    inputs.run = std::move(trace);
+// What of the run's ranks cannot be told.
+void note_ranks(report::Answer& answer) {
+  const evidence::Ranks& ranks = answer.ranks;
+  if (ranks.all.empty()) return;
+  const auto given = static_cast<std::int64_t>(ranks.all.size());
+  if (ranks.absent > 0) {
+    answer.notes.add({"ranks-missing",
+                      store::Severity::kInfo,
+                      ranks.absent,
+                      {},
+                      {},
+                      "",
+                      fmt::format("{} of {} ranks are not in the input: one of them may be the one "
+                                  "that is waited for",
+                                  ranks.absent, given + ranks.absent)});
   }
-  if (runs == 1) return inputs;
-  Error error{.code = Error::Code::kUsage,
-              .what = fmt::format("{} traces of graph captures given, and none of a run",
-                                  settings.words.size()),
-              .where = {},
-              .hint = "add the trace of the run itself",
-              .note_code = {}};
-  if (runs > 1) {
-    error.what = fmt::format("{} traces given; several at once are not in this version ({})", runs,
-                             version());
-    error.hint = "give the ranks' traces one at a time";
+  std::int64_t alone = 0;
+  for (std::size_t r = 0; r < ranks.all.size(); ++r)
+    if (!ranks.skew.known() || ranks.skew.ranks[r].meetings == 0) ++alone;
+  if (alone > 0) {
+    answer.notes.add({"ranks-unaligned",
+                      store::Severity::kWarning,
+                      alone,
+                      {},
+                      {},
+                      "",
+                      fmt::format("{} of {} ranks share no collective with the others whose ends "
+                                  "would align the clocks: who waits for whom is not known of them",
+                                  alone, given)});
   }
-  return error;
 }
 
 // What is asked beyond the verdict; the answer points into this. A floor is part of every answer that
@@ -191,17 +185,25 @@ Outcome diagnose(const Settings& settings, Console& console) {
   Result<evidence::Knowledge> known = gather_knowledge(settings);
   if (!known.ok()) return console.fail(known.error());
 
-  Result<Inputs> inputs = read_inputs(settings, console, answer);
+  run::Options options = building(settings, *known);
+  Result<Inputs> inputs = read_inputs(settings, console, *known, options, answer);
   console.stage_done("read");
   if (!inputs.ok()) return refuse(settings, console, answer, inputs.error());
   const store::Trace& trace = *inputs->run;
   answer.info = &trace.info;
-  answer.notes = trace.notes;
+  answer.notes.merge(trace.notes);
 
-  run::Options options = building(settings, *known);
   run::Builder builder(trace, options.threads);
-  answer.ranks = evidence::measure_ranks(trace, builder, options, *known);
-  if (!answer.ranks.all.empty()) options.device = answer.ranks.all[answer.ranks.headline].index;
+  answer.ranks = std::move(inputs->ranks);
+  if (answer.ranks.all.empty())
+    answer.ranks =
+        evidence::compare_ranks(evidence::measure_devices(trace, builder, options, *known));
+  Nanos waiting = 0;
+  if (!answer.ranks.all.empty()) {
+    const evidence::RankFigures& rank = answer.ranks.all[answer.ranks.headline];
+    options.device = rank.index;
+    waiting = rank.wait_ns_per_step;
+  }
   Result<run::Run> run = std::move(builder).build(options);
   console.stage_done("build");
   if (!run.ok()) return refuse(settings, console, answer, run.error());
@@ -210,10 +212,12 @@ Outcome diagnose(const Settings& settings, Console& console) {
   if (!mapped.ok()) return refuse(settings, console, answer, mapped.error());
   answer.run = &*run;
   answer.notes.merge(run->notes);
+  note_ranks(answer);
   const Status damage = weigh_damage(settings, console, answer);
   if (!damage.ok()) return refuse(settings, console, answer, damage.error());
 
-  evidence::Evidence evidence = evidence::measure(*run, *std::move(known));
+  evidence::Evidence evidence = evidence::measure(*run, *std::move(known), waiting);
+  if (!answer.ranks.all.empty()) evidence.ranks = &answer.ranks;
   answer.evidence = &evidence;
   console.stage_done("measure");
 

@@ -63,6 +63,11 @@ std::vector<std::string> traces_in(const fs::path& folder) {
 
 }  // namespace
 
+std::optional<std::int64_t> rank_in_name(const std::string& path) {
+  return number_behind(fs::path(path).filename().string(),
+                       {"TP-", "rank_", "rank-", "rank", "DP-", "EP-", "worker"});
+}
+
 bool named_like_a_capture(const std::string& path) {
   return fs::path(path).filename().string().find("capture") != std::string::npos;
 }

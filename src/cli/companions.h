@@ -30,6 +30,8 @@ ingest::Options reading(const Settings& settings, Console& console);
 std::vector<std::string> captures_beside(const std::string& path, std::optional<std::int64_t> rank,
                                          std::optional<std::int64_t> batch);
 bool named_like_a_capture(const std::string& path);
+// 3 of run-TP-3.trace.json.gz, rank3.json, worker3_step_12.json; none where the name tells no rank.
+std::optional<std::int64_t> rank_in_name(const std::string& path);
 
 // Lends what companions hold to the run's graph kernels: `given` ones (captures among the arguments,
 // to which the flag's is added), else those found beside the trace. `given` keeps what the run uses.

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/near.h"
-#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/companions.h"
 
@@ -48,48 +47,18 @@ Error missing(const std::string& path) {
           .note_code = "cannot-read"};
 }
 
-Error folder_given(const std::string& path) {
-  std::string traces;
-  int count = 0;
-  for (const std::string& name : names_in(path)) {
-    const bool like_a_trace = name.find(".json") != std::string::npos || name.ends_with(".sqlite");
-    if (!like_a_trace) continue;
-    if (++count <= 3) traces += (traces.empty() ? "" : ", ") + name;
-  }
-  if (count > 3) traces += fmt::format(" and {} more", count - 3);
+Error no_trace_in(const std::string& path) {
   return {.code = Error::Code::kUsage,
-          .what = fmt::format("is a folder; reading every trace of one is not in this version ({})",
-                              version()),
+          .what = "is a folder without traces (*.json, *.json.gz, *.json.zst)",
           .where = path,
-          .hint = traces.empty() ? std::string("give one trace file")
-                                 : "give one of its files: " + traces,
+          .hint = "give a trace file, or the folder that the profiler wrote its traces to",
           .note_code = {}};
 }
-
-}  // namespace
-
-Status check_input(const std::string& path) {
-  if (path == "-") return Ok{};
-  if (path.empty()) {
-    return Error{.code = Error::Code::kUsage,
-                 .what = "the trace's name is empty",
-                 .where = {},
-                 .hint = "is a variable of your script unset?",
-                 .note_code = {}};
-  }
-  std::error_code failed;
-  const fs::file_status status = fs::status(path, failed);
-  if (status.type() == fs::file_type::not_found) return missing(path);
-  if (fs::is_directory(status)) return folder_given(path);
-  return Ok{};
-}
-
-namespace {
 
 bool named_like_a_trace(const std::string& name) {
   const bool read = name.find(".json") != std::string::npos || name.ends_with(".sqlite");
   return read && !name.starts_with("config") && !name.starts_with("server") &&
-         !named_like_a_capture(name);
+         !name.starts_with("hf_quant") && !named_like_a_capture(name);
 }
 
 // "rank10" behind "rank9": numbers count as such.
@@ -118,6 +87,28 @@ bool before_by_number(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+Status check_input(const std::string& path) {
+  if (path == "-") return Ok{};
+  if (path.empty()) {
+    return Error{.code = Error::Code::kUsage,
+                 .what = "the trace's name is empty",
+                 .where = {},
+                 .hint = "is a variable of your script unset?",
+                 .note_code = {}};
+  }
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (status.type() == fs::file_type::not_found) return missing(path);
+  if (fs::is_directory(status)) {
+    return Error{.code = Error::Code::kUsage,
+                 .what = "is a folder",
+                 .where = path,
+                 .hint = "give one trace file",
+                 .note_code = {}};
+  }
+  return Ok{};
+}
+
 Result<std::vector<std::string>> find_traces(const std::string& path) {
   std::error_code failed;
   if (path == "-" || path.empty() || !fs::is_directory(path, failed)) {
@@ -127,31 +118,10 @@ Result<std::vector<std::string>> find_traces(const std::string& path) {
   std::vector<std::string> traces;
   for (const std::string& name : names_in(path))
     if (named_like_a_trace(name)) traces.push_back(name);
-  if (traces.empty())
-    return Error{.code = Error::Code::kCannotRead,
-                 .what = "the folder holds no trace (.json, .json.gz, .sqlite)",
-                 .where = path,
-                 .hint = "give the folder that the profiler wrote to",
-                 .note_code = "cannot-read"};
+  if (traces.empty()) return no_trace_in(path);
   std::sort(traces.begin(), traces.end(), before_by_number);
   for (std::string& name : traces) name = (fs::path(path) / name).string();
   return traces;
-}
-
-Result<std::string> find_input(const std::string& path) {
-  std::error_code failed;
-  if (path == "-" || path.empty() || !fs::is_directory(path, failed)) {
-    TRY([[maybe_unused]] const Ok there, check_input(path));
-    return path;
-  }
-  std::vector<std::string> runs;
-  for (const std::string& name : names_in(path)) {
-    const bool a_trace = name.find(".json") != std::string::npos && !name.starts_with("config") &&
-                         !name.starts_with("server");
-    if (a_trace && !named_like_a_capture(name)) runs.push_back(name);
-  }
-  if (runs.size() != 1) return folder_given(path);
-  return (fs::path(path) / runs.front()).string();
 }
 
 }  // namespace culprit::cli

@@ -9,12 +9,9 @@
 namespace culprit::cli {
 
 // Ok for "-" and for anything that can be opened. kCannotRead for what does not exist, naming near
-// files of that folder (or a near command); kUsage for a folder, naming files in it.
+// files of that folder (or a near command); kUsage for a folder without traces.
 Status check_input(const std::string& path);
-// The trace that `path` stands for: itself, or the only one in that folder besides captures.
-Result<std::string> find_input(const std::string& path);
-
-// All traces that `path` stands for: itself, or those in that folder besides captures, in the order of
+// The traces that `path` stands for: itself, or those in that folder besides captures, in the order of
 // the numbers in their names.
 Result<std::vector<std::string>> find_traces(const std::string& path);
 

@@ -44,6 +44,12 @@ Totals divide(const Totals& totals, std::int64_t steps, Nanos mean) {
   return rows;
 }
 
+void sort_rows(std::vector<BudgetRow>& budget) {
+  std::stable_sort(budget.begin(), budget.end(), [](const BudgetRow& a, const BudgetRow& b) {
+    return a.ns_per_step > b.ns_per_step;
+  });
+}
+
 }  // namespace
 
 std::vector<BudgetRow> measure_budget(const Basis& basis, const std::vector<Gap>& gaps,
@@ -66,10 +72,25 @@ std::vector<BudgetRow> measure_budget(const Basis& basis, const std::vector<Gap>
     row.calls_per_step = static_cast<double>(calls[i]) / static_cast<double>(basis.steps);
     budget.push_back(row);
   }
-  std::stable_sort(budget.begin(), budget.end(), [](const BudgetRow& a, const BudgetRow& b) {
-    return a.ns_per_step > b.ns_per_step;
-  });
+  sort_rows(budget);
   return budget;
+}
+
+void part_waiting(Nanos wait_ns_per_step, Nanos mean, std::vector<BudgetRow>& budget) {
+  const auto comm = std::find_if(budget.begin(), budget.end(), [](const BudgetRow& row) {
+    return row.owner == known::Owner::kComm;
+  });
+  if (comm == budget.end() || mean <= 0) return;
+  BudgetRow wait;
+  wait.owner = known::Owner::kCommWait;
+  wait.ns_per_step = std::min(wait_ns_per_step, comm->ns_per_step);
+  if (wait.ns_per_step <= 0) return;
+  const auto share = [&](Nanos ns) { return static_cast<double>(ns) / static_cast<double>(mean); };
+  comm->ns_per_step -= wait.ns_per_step;
+  comm->share = share(comm->ns_per_step);
+  wait.share = share(wait.ns_per_step);
+  budget.push_back(wait);
+  sort_rows(budget);
 }
 
 }  // namespace culprit::evidence

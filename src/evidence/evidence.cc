@@ -86,7 +86,7 @@ Attribution measure_attribution(const Basis& basis, const std::vector<KernelFigu
   return {share(op, all), share(source, all), share(step, all), share(layered, in_steps)};
 }
 
-Evidence measure(const run::Run& run, Knowledge known) {
+Evidence measure(const run::Run& run, Knowledge known, Nanos wait_ns_per_step) {
   Evidence evidence;
   evidence.run = &run;
   evidence.known = std::move(known);
@@ -96,6 +96,7 @@ Evidence measure(const run::Run& run, Knowledge known) {
   evidence.gaps = measure_gaps(basis);
   evidence.outliers = find_outliers(basis, evidence.steps.median);
   evidence.budget = measure_budget(basis, evidence.gaps, basis.mean);
+  part_waiting(wait_ns_per_step, basis.mean, evidence.budget);
   const Members members(run);
   evidence.kernels = measure_kernels(basis, members, measure_exposed(basis));
   find_tokens(basis, evidence.kernels, evidence.steps);

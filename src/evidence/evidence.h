@@ -140,6 +140,8 @@ struct Attribution {
   double op = 0, source = 0, step = 0, layer = 0;
 };  // shares of device time
 
+struct Ranks;  // ranks.h
+
 struct Knowledge {  // what flags and files added; empty: nothing
   std::optional<known::Model> model;
   std::string model_source;  // "config", "table"
@@ -161,13 +163,17 @@ struct Evidence {
   std::vector<Outlier> outliers;       // in time order
   Attribution attributed;
   std::shared_ptr<const Retimer> retimer;  // never null after measure(); may be off
-  double host_factor = 1;  // on the host's time as profiled, so that the step takes --tpot
+  double host_factor = 1;        // on the host's time as profiled, so that the step takes --tpot
+  const Ranks* ranks = nullptr;  // where the input holds several; set behind measure()
   std::vector<Fact> facts;
   std::string add(std::string name, double value, std::string unit, std::string how,
                   std::string query);  // returns the id
 };
 
-Evidence measure(const run::Run& run, Knowledge known);
+// `wait_ns_per_step`: of its exposed communication, what the ranks side by side show to be waiting.
+Evidence measure(const run::Run& run, Knowledge known, Nanos wait_ns_per_step = 0);
+// Takes waiting out of the row of communication and gives it one of its own.
+void part_waiting(Nanos wait_ns_per_step, Nanos mean, std::vector<BudgetRow>& budget);
 
 // What the launching threads did in the idle time that is blamed on their own work (idle-host-work):
 // for each gap the narrowest Python frame or operator around most of it.

@@ -37,6 +37,8 @@ void find_stalls(const Basis& basis, std::vector<Gap>& gaps);
 
 // Outlier steps and what filled their excess.
 std::vector<Outlier> find_outliers(const Basis& basis, Nanos median);
+// "compile", "gc", "allocator" where a Python frame's name tells; else empty.
+std::string_view cause_of_frame(std::string_view frame);
 
 // Rows sum to `mean` exactly: largest remainder, ties to the earlier owner.
 std::vector<BudgetRow> measure_budget(const Basis& basis, const std::vector<Gap>& gaps, Nanos mean);

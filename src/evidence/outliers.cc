@@ -12,15 +12,16 @@ namespace {
 struct Sign {
   std::string_view part, cause;
 };
-constexpr std::array<Sign, 9> kFrames{{{"/_dynamo/", "compile"},
-                                       {"/_inductor/", "compile"},
-                                       {"triton/compiler", "compile"},
-                                       {"triton/runtime/build", "compile"},
-                                       {"triton/runtime/jit", "compile"},
-                                       {"/flashinfer/jit", "compile"},
-                                       {"deep_gemm/jit", "compile"},
-                                       {"gc.collect", "gc"},
-                                       {"gc_collect", "gc"}}};
+constexpr std::array<Sign, 10> kFrames{{{"/_dynamo/", "compile"},
+                                        {"/_inductor/", "compile"},
+                                        {"triton/compiler", "compile"},
+                                        {"triton/runtime/build", "compile"},
+                                        {"triton/runtime/jit", "compile"},
+                                        {"/flashinfer/jit", "compile"},
+                                        {"deep_gemm/jit", "compile"},
+                                        {"gc.collect", "gc"},
+                                        {"gc_collect", "gc"},
+                                        {"<built-in function collect>", "gc"}}};
 constexpr std::array<Sign, 9> kCalls{{{"ModuleLoad", "compile"},
                                       {"LibraryLoad", "compile"},
                                       {"LinkComplete", "compile"},
@@ -64,6 +65,12 @@ void look(const store::Trace& trace, const Table& table, const std::array<Sign, 
 }
 
 }  // namespace
+
+std::string_view cause_of_frame(std::string_view frame) {
+  for (const Sign& sign : kFrames)
+    if (frame.find(sign.part) != std::string_view::npos) return sign.cause;
+  return {};
+}
 
 std::vector<Outlier> find_outliers(const Basis& basis, Nanos median) {
   const store::Trace& trace = *basis.run.trace;

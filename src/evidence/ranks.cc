@@ -7,6 +7,8 @@
 #include <limits>
 #include <tuple>
 
+#include "base/text.h"
+
 namespace culprit::evidence {
 namespace {
 
@@ -47,9 +49,16 @@ void fill_steps(const Evidence& evidence, RankFigures& rank) {
   rank.how = evidence.run->how;
   rank.steps = evidence.steps;
   rank.budget = evidence.budget;
-  for (const BudgetRow& row : evidence.budget) {
-    if (known::is_comm(row.owner))
+  rank.record = record_rank(evidence);
+}
+
+void sum_up_budget(RankFigures& rank) {
+  rank.comm_ns_per_step = rank.wait_ns_per_step = rank.work_ns_per_step = 0;
+  for (const BudgetRow& row : rank.budget) {
+    if (row.owner == known::Owner::kComm)
       rank.comm_ns_per_step += row.ns_per_step;
+    else if (row.owner == known::Owner::kCommWait)
+      rank.wait_ns_per_step += row.ns_per_step;
     else if (!known::is_idle(row.owner))
       rank.work_ns_per_step += row.ns_per_step;
   }
@@ -63,7 +72,8 @@ auto precedence(const RankFigures& rank) {
 
 // Numbers name ranks only where each has one of its own.
 void number_ranks(std::vector<RankFigures>& ranks) {
-  for (RankFigures& rank : ranks) rank.rank = number_of(rank.label);
+  for (RankFigures& rank : ranks)
+    if (!rank.rank) rank.rank = number_of(rank.label);
   std::vector<std::int64_t> numbers;
   for (const RankFigures& rank : ranks)
     if (rank.rank) numbers.push_back(*rank.rank);
@@ -74,35 +84,125 @@ void number_ranks(std::vector<RankFigures>& ranks) {
   for (RankFigures& rank : ranks) rank.rank.reset();
 }
 
-}  // namespace
-
-Ranks measure_ranks(const store::Trace& trace, const run::Builder& builder, run::Options options,
-                    const Knowledge& known) {
-  Ranks ranks;
-  const std::vector<run::Device>& devices = builder.devices();
-  if (devices.size() < 2) return ranks;
-  for (std::size_t d = 0; d < std::min(devices.size(), run::kMostCompared); ++d) {
-    RankFigures rank = named(trace, devices[d]);
-    rank.index = options.device = d;
-    const Result<run::Run> run = builder.build(options);
-    if (run.ok()) {
-      fill_recording(*run, rank);
-      fill_steps(measure(*run, known), rank);
-    } else {
-      rank.refused = run.error();
-    }
-    ranks.all.push_back(std::move(rank));
+RankFigures figures_of(const store::Trace& trace, const run::Builder& builder, run::Options options,
+                       std::size_t device, const Knowledge& known) {
+  RankFigures rank;
+  if (device < builder.devices().size()) rank = named(trace, builder.devices()[device]);
+  rank.index = options.device = device;
+  const Result<run::Run> run = builder.build(options);
+  if (run.ok()) {
+    fill_recording(*run, rank);
+    fill_steps(measure(*run, known), rank);
+  } else {
+    rank.refused = run.error();
   }
-  number_ranks(ranks.all);
-  std::sort(ranks.all.begin(), ranks.all.end(), [](const RankFigures& a, const RankFigures& b) {
-    return std::tie(a.rank, a.label, a.device, a.process) <
-           std::tie(b.rank, b.label, b.device, b.process);
-  });
+  return rank;
+}
+
+std::size_t headline_of(const Ranks& ranks) {
+  if (!ranks.skew.late.empty()) return ranks.skew.late.front();
   const auto longest =
       std::max_element(ranks.all.begin(), ranks.all.end(),
                        [](const auto& a, const auto& b) { return precedence(a) < precedence(b); });
-  ranks.headline = static_cast<std::size_t>(longest - ranks.all.begin());
+  return static_cast<std::size_t>(longest - ranks.all.begin());
+}
+
+// Time of kernels that the other rank has by name as well, over that of all.
+double shared_time(const RankRecord& record, const RankRecord& other) {
+  Nanos all = 0, shared = 0;
+  auto at = other.kernels.begin();
+  for (const RankKernel& kernel : record.kernels) {
+    all += kernel.ns;
+    while (at != other.kernels.end() && at->name < kernel.name) ++at;
+    if (at != other.kernels.end() && at->name == kernel.name) shared += kernel.ns;
+  }
+  return all > 0 ? static_cast<double>(shared) / static_cast<double>(all) : 1;
+}
+
+Error stranger(const std::string& name, std::string what, std::string hint) {
+  return {Error::Code::kUsage, "is no rank of the same run: " + what, name, std::move(hint), ""};
+}
+
+}  // namespace
+
+std::vector<RankFigures> measure_devices(const store::Trace& trace, const run::Builder& builder,
+                                         run::Options options, const Knowledge& known) {
+  std::vector<RankFigures> figures;
+  const std::size_t devices = builder.devices().size();
+  if (devices < 2) return figures;
+  for (std::size_t d = 0; d < std::min(devices, run::kMostCompared); ++d)
+    figures.push_back(figures_of(trace, builder, options, d, known));
+  for (RankFigures& rank : figures) rank.record.rank.reset();  // the header's is that of the file
+  return figures;
+}
+
+RankFigures measure_rank(const store::Trace& trace, const run::Builder& builder,
+                         run::Options options, const Knowledge& known) {
+  RankFigures rank = figures_of(trace, builder, options, 0, known);
+  rank.rank = trace.info.rank;
+  return rank;
+}
+
+Ranks compare_ranks(std::vector<RankFigures> figures) {
+  Ranks ranks;
+  if (figures.size() < 2) return ranks;
+  ranks.all = std::move(figures);
+  number_ranks(ranks.all);
+  std::stable_sort(ranks.all.begin(), ranks.all.end(),
+                   [](const RankFigures& a, const RankFigures& b) {
+                     return std::tie(a.rank, a.label, a.device, a.process) <
+                            std::tie(b.rank, b.label, b.device, b.process);
+                   });
+  std::vector<const RankRecord*> records;
+  std::int64_t world = 0;
+  for (const RankFigures& rank : ranks.all) {
+    records.push_back(&rank.record);
+    world = std::max(world, rank.record.world.value_or(0));
+  }
+  ranks.absent = std::max<std::int64_t>(0, world - static_cast<std::int64_t>(ranks.all.size()));
+  ranks.skew = relate_ranks(records);
+  for (std::size_t r = 0; r < ranks.all.size(); ++r) {
+    RankFigures& rank = ranks.all[r];
+    if (ranks.skew.known()) part_waiting(ranks.skew.ranks[r].wait, rank.steps.mean, rank.budget);
+    sum_up_budget(rank);
+  }
+  ranks.headline = headline_of(ranks);
   return ranks;
+}
+
+Status check_same_run(const std::vector<RankFigures>& figures,
+                      const std::vector<std::string>& names) {
+  constexpr double kLeastShared = 0.3;               // of kernel time
+  constexpr Nanos kFarthestClocks = 60'000'000'000;  // clocks of one cluster agree to a minute
+  const RankFigures& first = figures.front();
+  for (std::size_t i = 1; i < figures.size(); ++i) {
+    const RankFigures& rank = figures[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      if (rank.rank && rank.rank == figures[j].rank)
+        return stranger(names[i], fmt::format("it is rank {}, and so is {}", *rank.rank, names[j]),
+                        "give each rank once; two runs are two commands");
+    }
+    const RankRecord &own = rank.record, &other = first.record;
+    if (own.world && other.world && own.world != other.world)
+      return stranger(names[i],
+                      fmt::format("its world has {} ranks, that of {} has {}", *own.world,
+                                  names.front(), *other.world),
+                      "give traces of one run");
+    if (rank.refused || first.refused) continue;
+    const Nanos apart = std::max(own.begin, other.begin) - std::min(own.end, other.end);
+    if (apart > kFarthestClocks)
+      return stranger(names[i],
+                      fmt::format("it was recorded {:.0f} s before or after {}",
+                                  static_cast<double>(apart) / 1e9, names.front()),
+                      "give traces of one recording");
+    const double shared = std::min(shared_time(own, other), shared_time(other, own));
+    if (shared < kLeastShared)
+      return stranger(names[i],
+                      fmt::format("{} of its kernel time is in kernels that {} has, too",
+                                  text::percent(shared), names.front()),
+                      "give traces of one model's run");
+  }
+  return Ok{};
 }
 
 std::string rank_name(const RankFigures& rank, const Ranks& ranks) {
@@ -110,6 +210,7 @@ std::string rank_name(const RankFigures& rank, const Ranks& ranks) {
       std::count_if(ranks.all.begin(), ranks.all.end(),
                     [&](const RankFigures& each) { return each.label == rank.label; });
   if (!rank.label.empty() && alike == 1) return rank.label;
+  if (rank.label.empty() && rank.rank) return fmt::format("rank {}", *rank.rank);
   std::string name = fmt::format("device {}", rank.device);
   if (!rank.process.empty()) name += fmt::format(" of process {}", rank.process);
   return rank.label.empty() ? name : rank.label + " " + name;

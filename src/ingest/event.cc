@@ -33,6 +33,8 @@ Field event_field(const char* key, std::size_t size) {
 
 Field args_field(const char* key, std::size_t size) {
   switch (size) {
+    case 3:
+      return is(key, "Seq") ? Field::kSequence : Field::kIgnored;
     case 4:
       return is(key, "grid") ? Field::kGrid : Field::kIgnored;
     case 5:

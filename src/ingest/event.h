@@ -49,6 +49,7 @@ enum class Field : std::uint8_t {
   kGroupSize,
   kGroup,
   kGroupRanks,
+  kSequence,
   kIgnored,
 };
 inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kIgnored);

@@ -315,6 +315,7 @@ std::uint32_t RowBuilder::add_collective(const RawEvent& event, std::int64_t byt
   c.in_elements = id(event, Field::kInElements, batch, byte);
   c.out_elements = id(event, Field::kOutElements, batch, byte);
   c.group_size = id(event, Field::kGroupSize, batch, byte);
+  c.sequence = id(event, Field::kSequence, batch, byte);
   batch.tables.collectives.push_back(c);
   return static_cast<std::uint32_t>(batch.tables.collectives.size());
 }

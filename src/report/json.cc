@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "report/explain.h"
 #include "report/json_floor.h"
+#include "report/json_ranks.h"
 #include "report/json_writer.h"
 #include "report/table.h"
 #include "report/views.h"
@@ -37,16 +38,22 @@ void texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& 
   w.end();
 }
 
-void write_input(JsonWriter& w, const Answer& answer) {
-  const store::TraceInfo* info = answer.info;
-  w.begin_array("inputs", kBlock);
+void write_file(JsonWriter& w, std::string_view path, const store::TraceInfo* info,
+                std::optional<std::int64_t> rank) {
   w.begin_object({}, kLine);
-  w.text("path", answer.path);
+  w.text("path", path);
   w.text_or_null("format", info ? info->format : std::string_view());
   w.integer("bytes", info ? std::optional(info->file_bytes) : std::nullopt);
   w.integer("events", info ? std::optional(info->events) : std::nullopt);
-  w.integer("rank", info ? info->rank : std::nullopt);
+  w.integer("rank", rank);
   w.end();
+}
+
+void write_input(JsonWriter& w, const Answer& answer) {
+  const store::TraceInfo* info = answer.info;
+  w.begin_array("inputs", kBlock);
+  for (const InputFile& file : answer.inputs) write_file(w, file.path, &file.info, file.rank);
+  if (answer.inputs.empty()) write_file(w, answer.path, info, info ? info->rank : std::nullopt);
   w.end();
 }
 
@@ -217,19 +224,6 @@ void write_layers(JsonWriter& w, const Answer& answer) {
   w.integer("first_dense", layers.first_dense);
   w.text_or_null("index", layers.ns.empty() ? std::string_view() : "inferred");
   integers(w, "ns", layers.ns);
-  w.end();
-}
-
-void write_budget(JsonWriter& w, const std::vector<evidence::BudgetRow>& budget) {
-  w.begin_array("budget", kBlock);
-  for (const evidence::BudgetRow& row : budget) {
-    w.begin_object({}, kLine);
-    w.text("owner", known::owner_name(row.owner));
-    w.integer("ns_per_step", row.ns_per_step);
-    w.number("share", row.share);
-    w.number("calls_per_step", row.calls_per_step, 9);
-    w.end();
-  }
   w.end();
 }
 
@@ -445,40 +439,6 @@ void write_verdict(JsonWriter& w, const Answer& answer, const JsonLimits& limits
     w.integer("at_most_gain_ns", healthy.at_most_gain);
     w.end();
   }
-  w.end();
-}
-
-// Clocks of ranks are not aligned in this version, so nobody can be said to wait for whom.
-void write_rank(JsonWriter& w, const evidence::RankFigures& rank, bool headline) {
-  const auto known = [&](std::int64_t value) {
-    return rank.refused ? std::nullopt : std::optional(value);
-  };
-  w.begin_object({}, kBlock);
-  w.integer("rank", rank.rank);
-  w.text_or_null("label", rank.label);
-  w.text_or_null("process", rank.process);
-  w.integer("device", rank.device);
-  w.boolean("headline", headline);
-  w.text_or_null("refused", rank.refused ? rank.refused->what : std::string());
-  w.integer("kernels", known(rank.kernels));
-  w.integer("kernel_ns", known(rank.kernel_ns));
-  w.integer("busy_ns", known(rank.busy_ns));
-  w.text_or_null("kind", rank.refused ? std::string_view() : run::step_kind_name(rank.kind));
-  w.integer("steps", known(rank.steps.used));
-  w.integer("mean_ns", known(rank.steps.mean));
-  w.integer("work_ns_per_step", known(rank.work_ns_per_step));
-  w.integer("comm_ns_per_step", known(rank.comm_ns_per_step));
-  for (const std::string_view key :
-       {"wait_ns_per_step", "clock_offset_ns", "waits_for", "late_because"})
-    w.null(key);
-  write_budget(w, rank.budget);
-  w.end();
-}
-
-void write_ranks(JsonWriter& w, const Answer& answer) {
-  w.begin_array("ranks", kBlock);
-  for (std::size_t i = 0; answer.usable() && i < answer.ranks.all.size(); ++i)
-    write_rank(w, answer.ranks.all[i], i == answer.ranks.headline);
   w.end();
 }
 

@@ -70,6 +70,14 @@ constexpr NoteGuide kGuide[] = {
      "were "
      "divided by their blocks.",
      "Nothing; give the trace of a newer profiler library if element counts look wrong."},
+    {"ranks-missing",
+     "The run has more ranks than were given. Collectives that take far longer than usual on every "
+     "given rank count as waiting for one that is not there.",
+     "Give the traces of all ranks, or their folder."},
+    {"ranks-unaligned",
+     "Ranks have no collective in common with the others, or its ends scatter too much, so that "
+     "their clocks cannot be aligned.",
+     "Record the same steps on every rank, long enough to hold some collectives."},
     {"bad-event",
      "Text in the event array is no event and was skipped; counted by place, each with what events "
      "it held.",

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/text.h"
@@ -19,10 +20,19 @@
 
 namespace culprit::report {
 
+// One of several files, each of a rank.
+struct InputFile {
+  std::string path;  // as the user gave it, or found in the folder they gave
+  store::TraceInfo info;
+  std::optional<std::int64_t> rank;
+};
+
 // Everything that was found out about one input. Pointers are null where the work ended earlier
 // (unusable input), and `failure` then says why.
 struct Answer {
-  std::string path;  // as the user gave it; "-" is standard input
+  std::string
+      path;  // as the user gave it; "-" is standard input; of several that of the rank shown
+  std::vector<InputFile> inputs = {};  // of several ranks, in their order; empty for one file
   const store::TraceInfo* info = nullptr;
   store::Notes notes;  // of reading and of building the run
   const run::Run* run = nullptr;

@@ -78,6 +78,23 @@ std::string device_text(const Answer& answer) {
   return out;
 }
 
+// Several files: how many, in which folder, how much.
+void add_files(Page& page, const Answer& answer) {
+  std::int64_t bytes = 0, events = 0;
+  for (const InputFile& file : answer.inputs) {
+    bytes += file.info.file_bytes;
+    events += file.info.events;
+  }
+  const std::string& first = answer.inputs.front().path;
+  const std::size_t slash = first.rfind('/');
+  const std::string size = fmt::format("{} traces: {}, {} events",
+                                       text::count(static_cast<std::int64_t>(answer.inputs.size())),
+                                       text::bytes(bytes), text::count(events));
+  const std::string folder = slash == std::string::npos ? "" : first.substr(0, slash) + ": ";
+  page.paragraph(page.drop_folders(folder, page.options().width - text::display_width(size)) + size,
+                 0, 2);
+}
+
 void add_head(Page& page, const Answer& answer) {
   std::string input = answer.path == "-" ? "standard input" : answer.path;
   std::string size;
@@ -85,8 +102,12 @@ void add_head(Page& page, const Answer& answer) {
     size = fmt::format(": {}, {} events", text::bytes(answer.info->file_bytes),
                        text::count(answer.info->events));
   }
-  page.paragraph(page.drop_folders(input, page.options().width - text::display_width(size)) + size,
-                 0, 2);
+  if (!answer.inputs.empty()) {
+    add_files(page, answer);
+  } else {
+    page.paragraph(
+        page.drop_folders(input, page.options().width - text::display_width(size)) + size, 0, 2);
+  }
   add_rank_of_answer(page, answer);
   page.paragraph(steps_text(page, answer), 0, 2);
   page.paragraph(device_text(answer), 0, 2);

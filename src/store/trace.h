@@ -124,6 +124,7 @@ struct SyncTable {
 struct Collective {
   StringId name, dtype, group, ranks;
   std::int64_t in_elements = -1, out_elements = -1, group_size = -1;
+  std::int64_t sequence = -1;  // within the group
 };
 
 struct Tables {

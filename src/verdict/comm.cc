@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "evidence/ranks.h"
 #include "verdict/judges.h"
 
 namespace culprit::verdict {
@@ -27,9 +28,16 @@ constexpr double kMuchSlower = 1.5;
 struct Traffic {
   std::vector<std::size_t> kernels;
   double calls = 0;               // per step
-  Nanos time = 0, exposed = 0;    // per step
+  Nanos time = 0, exposed = 0;    // per step, without waiting for other ranks where that is known
+  Nanos waited = 0;               // that
   std::optional<double> message;  // bytes of a call, mean; unknown where one call lacks them
   std::int64_t ranks = 0;         // of the largest group; 0: unknown
+  bool parted = false;            // waiting is known
+  // The factor on the kernels' time at which transfer takes `scale` and waiting what it took.
+  double kept(double scale) const {
+    const double all = static_cast<double>(time + waited);
+    return all > 0 ? (scale * static_cast<double>(time) + static_cast<double>(waited)) / all : 1;
+  }
   Nanos average() const { return calls > 0 ? std::llround(static_cast<double>(time) / calls) : 0; }
 };
 
@@ -60,6 +68,9 @@ Traffic find_traffic(const Evidence& evidence) {
     traffic.calls += kernel.calls_per_step;
     traffic.time += kernel.ns_per_step;
   }
+  traffic.parted = evidence.ranks != nullptr && evidence.ranks->skew.known();
+  traffic.waited = std::min(traffic.time, time_of(evidence, Owner::kCommWait));
+  traffic.time -= traffic.waited;
   traffic.exposed = time_of(evidence, Owner::kComm);  // compute hides communication in the budget
   if (!worth_it(evidence, traffic)) return traffic;
   traffic.ranks = run.trace->info.world_size.value_or(0);
@@ -116,8 +127,18 @@ void state_messages(Evidence& evidence, const Traffic& traffic, Suspect& suspect
                                        own_query("comm.bytes_per_call")));
 }
 
+// The kernels, without what they wait for other ranks.
+Suspect accuse_transfer(Evidence& evidence, std::string_view id, const Traffic& traffic) {
+  Suspect suspect = accuse_kernels(evidence, id, traffic.kernels);
+  if (traffic.parted) {
+    suspect.ns_per_step = traffic.time;
+    suspect.exposed_ns_per_step = std::min(suspect.exposed_ns_per_step, traffic.exposed);
+  }
+  return suspect;
+}
+
 void accuse_latency(Evidence& evidence, const Traffic& traffic, Nanos fast, Verdict& verdict) {
-  Suspect suspect = accuse_kernels(evidence, "comm-latency", traffic.kernels);
+  Suspect suspect = accuse_transfer(evidence, "comm-latency", traffic);
   suspect.confidence = traffic.message ? Confidence::kLikely : Confidence::kPossible;
   suspect.claim = fmt::format(
       "{} small collectives a step, {} each and nothing hides them ({}): the way costs, not the "
@@ -126,7 +147,8 @@ void accuse_latency(Evidence& evidence, const Traffic& traffic, Nanos fast, Verd
       message_text(traffic));
   const double faster = static_cast<double>(fast) / static_cast<double>(traffic.average());
   set_cost(evidence,
-           {scaled(evidence, groups_of(evidence, traffic.kernels), faster), {Owner::kComm}},
+           {scaled(evidence, groups_of(evidence, traffic.kernels), traffic.kept(faster)),
+            {Owner::kComm}},
            suspect);
   state_messages(evidence, traffic, suspect);
   suspect.disproved_if =
@@ -158,16 +180,21 @@ void examine_exposed(Evidence& evidence, Verdict& verdict) {
   const Traffic traffic = find_traffic(evidence);
   // Without sizes a long call may be nothing but waiting for a late rank.
   if (!worth_it(evidence, traffic) || !traffic.message || is_small(traffic)) return;
-  Suspect suspect = accuse_kernels(evidence, "exposed-comm", traffic.kernels);
-  suspect.confidence = Confidence::kLikely;  // one rank alone cannot tell transfer from waiting
+  Suspect suspect = accuse_transfer(evidence, "exposed-comm", traffic);
+  // One rank alone cannot tell transfer from waiting.
+  suspect.confidence = traffic.parted ? Confidence::kCertain : Confidence::kLikely;
   suspect.claim = fmt::format("Communication that no compute hides: {} calls a step, {} each ({})",
                               text::count(std::llround(traffic.calls)),
                               text::duration(traffic.average(), true), message_text(traffic));
-  set_cost(evidence, {scaled(evidence, groups_of(evidence, traffic.kernels), 0), {Owner::kComm}},
-           suspect);
+  set_cost(
+      evidence,
+      {scaled(evidence, groups_of(evidence, traffic.kernels), traffic.kept(0)), {Owner::kComm}},
+      suspect);
   state_messages(evidence, traffic, suspect);
   suspect.disproved_if =
-      "the other ranks' traces show that they came late: then it is waiting, not transfer";
+      traffic.parted
+          ? "the step stays as it is with twice the bandwidth between the ranks"
+          : "the other ranks' traces show that they came late: then it is waiting, not transfer";
   suspect.fix = "overlap it with compute (two-batch overlap, chunked all-reduce with the GEMM)";
   suspect.alternatives = {"fewer ranks per layer (a smaller tp with data-parallel attention)",
                           "a faster link between the ranks"};

@@ -149,6 +149,7 @@ Gain gain_of(const evidence::Evidence& evidence, Nanos exposed, const Cure& cure
   Gain gain = evidence.retimer && evidence.retimer->off().empty()
                   ? retimed_gain(evidence, cure.change)
                   : bound_gain(evidence, exposed, cure.owners);
+  bound_by_ranks(evidence, cure.change, gain);
   const std::int64_t batch = common_batch(*evidence.run);
   if (batch > 0 && gain.expected > 0) {
     gain.tokens_per_s_after = 1e9 * static_cast<double>(batch) / static_cast<double>(gain.expected);

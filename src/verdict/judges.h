@@ -38,6 +38,13 @@ extern const Judge kOversizedGrid;    // oversized_grid.cc
 extern const Judge kOutsideProcess;   // outside_process.cc
 extern const Judge kPrefill;          // prefill_interference.cc
 extern const Judge kStepStall;        // step_stall.cc
+extern const Judge kStraggler;        // straggler.cc
+
+// What a late rank explains is not every rank's: suspects of the same cause keep what is left.
+void yield_to_straggler(const evidence::Evidence& evidence, Verdict& verdict);
+// A change of this rank's time, carried through the meetings of all ranks: the others have the same
+// kernels, or not, and what only turns into waiting saves nothing.
+void bound_by_ranks(const evidence::Evidence& evidence, const evidence::Change& change, Gain& gain);
 
 // What a fix changes: in the graph of the step; and, for the bound where that cannot be retimed, the
 // owners whose time is gone and cannot bound the step any more.

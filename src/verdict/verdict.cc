@@ -13,12 +13,12 @@ namespace {
 
 // Every suspect the tool knows. Order decides ties and the list for people; who comes first keeps a
 // kernel, or an idle time, from those who come later.
-constexpr std::array<const Judge*, 22> kJudges{
-    &kWholePoolCast, &kWholePoolCopy, &kWeightDequant, &kBatchCast,     &kLayoutCopy,
-    &kRepeatedRead,  &kLowOccupancy,  &kSingleBlock,   &kOversizedGrid, &kGemmInefficient,
-    &kSmallKernels,  &kCommLatency,   &kExposedComm,   &kGraphMissing,  &kGraphLaunch,
-    &kHostLaunch,    &kHostWork,      &kBlockingCopy,  &kHostSync,      &kOutsideProcess,
-    &kPrefill,       &kStepStall};
+constexpr std::array<const Judge*, 23> kJudges{
+    &kStraggler,       &kWholePoolCast, &kWholePoolCopy, &kWeightDequant, &kBatchCast,
+    &kLayoutCopy,      &kRepeatedRead,  &kLowOccupancy,  &kSingleBlock,   &kOversizedGrid,
+    &kGemmInefficient, &kSmallKernels,  &kCommLatency,   &kExposedComm,   &kGraphMissing,
+    &kGraphLaunch,     &kHostLaunch,    &kHostWork,      &kBlockingCopy,  &kHostSync,
+    &kOutsideProcess,  &kPrefill,       &kStepStall};
 
 constexpr double kCulpritShare = 1.0 / 3;
 constexpr Nanos kCulpritLead = 2;  // times the next suspect
@@ -59,15 +59,20 @@ std::string busy_text(const evidence::Evidence& evidence) {
   return fmt::format("the device works {} of the step; ", text::percent((step - idle) / step));
 }
 
+std::string name_of(const Suspect& suspect) {
+  return suspect.who.empty() ? suspect.id : suspect.id + " " + suspect.who;
+}
+
 std::string headline(const evidence::Evidence& evidence, const std::vector<Suspect>& suspects) {
   if (evidence.steps.mean <= 0) return "no single culprit: no step could be measured";
   if (!suspects.empty() && suspects.front().standing == Standing::kCulprit) {
     const Suspect& culprit = suspects.front();
-    return fmt::format("{} costs {}", culprit.id, cost_text(evidence, culprit.exposed_ns_per_step));
+    return fmt::format("{} costs {}", name_of(culprit),
+                       cost_text(evidence, culprit.exposed_ns_per_step));
   }
   if (!suspects.empty() && suspects.front().standing == Standing::kContributor) {
     return fmt::format("no single culprit: {}the largest cause found is {}, {}",
-                       busy_text(evidence), suspects.front().id,
+                       busy_text(evidence), name_of(suspects.front()),
                        cost_text(evidence, suspects.front().exposed_ns_per_step));
   }
   if (evidence.budget.empty()) return "no single culprit: the step has no device time";
@@ -133,6 +138,7 @@ std::string_view confidence_name(Confidence confidence) {
 Verdict judge(evidence::Evidence& evidence) {
   Verdict verdict;
   for (const Judge* each : kJudges) each->examine(evidence, verdict);
+  yield_to_straggler(evidence, verdict);
   rank(verdict.suspects);
   find_healthy(evidence, verdict);
   verdict.headline = headline(evidence, verdict.suspects);

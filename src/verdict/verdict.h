@@ -43,7 +43,9 @@ struct Suspect {
   std::string id;  // "whole-pool-cast"
   Standing standing = Standing::kMinor;
   Confidence confidence = Confidence::kPossible;
-  std::string cause;  // of a step-stall: "gc", "compile", "allocator", "unknown"; else empty
+  std::string cause;  // of a step-stall: "gc", "compile", "allocator", "unknown"; of a straggler a
+                      // evidence::LateCause; else empty
+  std::string who;    // the rank, of a straggler: "rank 3 (gc)"; else empty
   std::string claim;
   Nanos ns_per_step = 0, exposed_ns_per_step = 0;
   double share = 0;                  // exposed / step
