@@ -29,7 +29,7 @@ struct EngineOptions {
   std::int64_t chunk = 64;      // prompt tokens in a step, beside those that decode
   LaunchMode launch = LaunchMode::kGraph;
   Habits habits = {};
-  Ranks* ranks = nullptr;       // with the other shares of the model; they make the same calls
+  Ranks* ranks = nullptr;  // with the other shares of the model; they make the same calls
 };
 
 struct Request {

@@ -155,8 +155,7 @@ void Forward::all_reduce(std::string_view kernel, int layer, std::int64_t tokens
   Launch launch = row_launch(kernel, "all_reduce_sum_f32", layer, tokens, config_.hidden);
   launch.sending = &sum_;
   const Op op(tools_.launch, "c10d::allreduce_", profile::kFloat(tokens, config_.hidden));
-  tools_.launch(launch, 1,
-                [=, this](std::int64_t, int) { ranks_->all_reduce(values, count); });
+  tools_.launch(launch, 1, [=, this](std::int64_t, int) { ranks_->all_reduce(values, count); });
 }
 
 // The norm and the vocabulary's scores of the rows that want them.

@@ -211,14 +211,15 @@ void MlpBlock::run_groups(int layer, std::int64_t tokens, const float* x) {
   tools_.linear(dense ? "mlp gate_up" : "expert gate_up", layer, gate_up_plan_, gate_up);
   {
     const Op op(tools_.launch, "silu_and_mul", profile::kFloat(pairs, gate_up.rows));
-    tools_.launch(row_launch("silu_mul", "silu_and_mul_kernel", layer, pairs, widest_),
-                  [this](Launch& launch) { return each_pair(launch, widest_); },
-                  [=, this](std::int64_t pair, int) {
-                    const Group& group = group_[group_of_[pair]];
-                    float* gate = gate_up_ + pair * stride;
-                    tools_.kernels.silu_mul(gate, gate + widest_, group.mlp->gate.rows, gate);
-                    down_input(group).prepare(tools_.kernels, gate, pair - group.first);
-                  });
+    tools_.launch(
+        row_launch("silu_mul", "silu_and_mul_kernel", layer, pairs, widest_),
+        [this](Launch& launch) { return each_pair(launch, widest_); },
+        [=, this](std::int64_t pair, int) {
+          const Group& group = group_[group_of_[pair]];
+          float* gate = gate_up_ + pair * stride;
+          tools_.kernels.silu_mul(gate, gate + widest_, group.mlp->gate.rows, gate);
+          down_input(group).prepare(tools_.kernels, gate, pair - group.first);
+        });
   }
   tools_.linear(dense ? "mlp down" : "expert down", layer, down_plan_, gemm_of(w, pairs, true));
 }

@@ -121,7 +121,8 @@ Status bench(const Options& options, Ranks* ranks, Screen& screen) {
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size());
   std::optional<Recording> recording;
-  TRY([[maybe_unused]] const Ok records, agreed(ranks, begin_recording(options, ranks, screen, recording)));
+  TRY([[maybe_unused]] const Ok records,
+      agreed(ranks, begin_recording(options, ranks, screen, recording)));
   Team team(threads);
   Result<Roof> roof = prepare_roof(team, options.isa.value_or(best_isa()), ranks);
   TRY([[maybe_unused]] const Ok ready,

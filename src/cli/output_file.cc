@@ -92,9 +92,9 @@ Status may_write_answer(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   file.read(head.data(), head.size());
   const std::string_view text(head.data(), static_cast<std::size_t>(file.gcount()));
-  const bool ours =
-      text.starts_with("{\n  \"schema_version\":") ||
-      text.starts_with("<!-- culprit compare -->") || text.starts_with(report::kHtmlBegin);
+  const bool ours = text.starts_with("{\n  \"schema_version\":") ||
+                    text.starts_with("<!-- culprit compare -->") ||
+                    text.starts_with(report::kHtmlBegin);
   if (text.empty() || ours) return Ok{};
   return Error{.code = Error::Code::kUsage,
                .what = "exists and is no answer of culprit; it is not overwritten",

@@ -131,8 +131,8 @@ TEST(Drawing, OfTooManyEventsTheLongestAreKeptAndTheOthersCounted) {
   std::sort(kept.rbegin(), kept.rend());
   EXPECT_GE(kept.back(), lengths[kept.size() - 1] * 7 / 8);
   const std::size_t sure = kept.size() / 2;
-  EXPECT_TRUE(std::equal(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(sure),
-                         lengths.begin()));
+  EXPECT_TRUE(
+      std::equal(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(sure), lengths.begin()));
 }
 
 TEST(Drawing, TakesTimesThatNoRunCanHave) {
