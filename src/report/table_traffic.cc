@@ -185,14 +185,11 @@ std::map<std::string, Sum> allocations(const run::Run& run) {
 Grid memory_grid(const Answer& answer) {
   const run::Run& run = *answer.run;
   Grid grid;
-  grid.columns = {{"per step", "ns_per_step", kTime, true},
-                  {"exposed", "exposed_ns_per_step", kTime, true, 75},
-                  {"calls", "calls_per_step", kNumber},
-                  {"each", "avg_ns", kTime, false, 60},
-                  {"bytes", "bytes", kCount, false, 70},
-                  {"GB/s", "gbps", kNumber, false, 90},
-                  {"what", "what", kText, false, 110},
-                  {"name", "name"}};
+  grid.columns = {
+      {"per step", "ns_per_step", kTime, true}, {"exposed", "exposed_ns_per_step", kTime, true, 75},
+      {"calls", "calls_per_step", kNumber},     {"each", "avg_ns", kTime, false, 60},
+      {"bytes", "bytes", kCount, false, 70},    {"GB/s", "gbps", kNumber, false, 90},
+      {"what", "what", kText, false, 110},      {"name", "name"}};
   grid.label_column = 7;
   using Key = std::tuple<std::string, store::DeviceKind, std::int64_t>;
   const std::vector<double> exposed = exposed_shares(answer);
