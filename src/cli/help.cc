@@ -72,12 +72,10 @@ std::string exit_codes(int width) {
 std::string usage_text() {
   return "culprit names what makes a step of LLM decode slow, from a profiler trace.\n"
          "  culprit TRACE [FLAGS]           the verdict, on one screen\n"
-         "  culprit COMMAND TRACE [FLAGS]   one table: steps budget kernels layers ops sources\n"
-         "                                  gaps comm memory\n"
-         "  culprit compare BEFORE AFTER    which milliseconds moved, and why\n"
+         "  culprit COMMAND TRACE [FLAGS]   one table: steps budget kernels layers ops ...\n"
          "for example\n"
          "  culprit rank0.trace.json.gz\n"
-         "  culprit kernels rank0.trace.json.gz --all\n"
+         "  culprit compare before.json.gz after.json.gz\n"
          "more: culprit -h (every flag), culprit --help (explained), culprit help COMMAND,\n"
          "      culprit list formats (what is read, and how to record it)\n";
 }

@@ -22,6 +22,7 @@ struct Mark {
   known::Owner role = known::Owner::kOtherKernel;
   store::Dim3 grid{};      // {0,0,0}: not recorded
   std::int64_t calls = 0;  // in the median step
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a literal 0 in the generated comparison
   friend auto operator<=>(const Mark&, const Mark&) = default;
 };
 

@@ -1,6 +1,7 @@
 #include "compare/pattern.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -210,7 +211,7 @@ class Counter {
       slots_[s].group = run::GroupId(most->first);
       slots_[s].role = run_.groups[most->first].kind;
       slots_[s].name = run_.groups[most->first].name;
-      slots_[s].exposed = static_cast<Nanos>(exposed_time_[s] + 0.5);
+      slots_[s].exposed = std::llround(exposed_time_[s]);
     }
   }
 

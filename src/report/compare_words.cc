@@ -27,7 +27,7 @@ std::string both(const KernelChange& kernel, Text&& text) {
 
 // "14.2 → 11.6 µs": one unit where both have it.
 std::string each_text(const KernelChange& kernel) {
-  const std::string text = both(
+  std::string text = both(
       kernel, [](const compare::KernelSide& side) { return text::duration(side.avg_ns, true); });
   const std::size_t middle = text.find(" → ");
   if (middle == std::string::npos) return text;
