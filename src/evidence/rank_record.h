@@ -59,7 +59,7 @@ struct RankKernel {
 
 struct RankRecord {
   std::optional<std::int64_t> rank, world;  // as the trace's header states
-  std::vector<RankCall> calls;              // by begin
+  std::vector<RankCall> calls;              // by begin; none of recordings longer than 73 minutes
   std::vector<CallKind> kinds;
   std::vector<RankKernel> kernels;  // by name
   store::SpanSet exposed_comm;      // of the used steps: time that belongs to communication

@@ -119,14 +119,15 @@ double shared_time(const RankRecord& record, const RankRecord& other) {
   return all > 0 ? static_cast<double>(shared) / static_cast<double>(all) : 1;
 }
 
-Error stranger(const std::string& name, std::string what, std::string hint) {
-  return {Error::Code::kUsage, "is no rank of the same run: " + what, name, std::move(hint), ""};
+Error stranger(const std::string& name, std::string_view what, std::string hint) {
+  return {Error::Code::kUsage, fmt::format("is no rank of the same run: {}", what), name,
+          std::move(hint), ""};
 }
 
 }  // namespace
 
 std::vector<RankFigures> measure_devices(const store::Trace& trace, const run::Builder& builder,
-                                         run::Options options, const Knowledge& known) {
+                                         const run::Options& options, const Knowledge& known) {
   std::vector<RankFigures> figures;
   const std::size_t devices = builder.devices().size();
   if (devices < 2) return figures;
@@ -137,7 +138,7 @@ std::vector<RankFigures> measure_devices(const store::Trace& trace, const run::B
 }
 
 RankFigures measure_rank(const store::Trace& trace, const run::Builder& builder,
-                         run::Options options, const Knowledge& known) {
+                         const run::Options& options, const Knowledge& known) {
   RankFigures rank = figures_of(trace, builder, options, 0, known);
   rank.rank = trace.info.rank;
   return rank;
