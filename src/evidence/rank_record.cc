@@ -184,20 +184,16 @@ std::vector<RankKernel> kernels_of(const Evidence& evidence) {
 RankRecord record_rank(const Evidence& evidence) {
   const run::Run& run = *evidence.run;
   RankRecord record;
-  record.rank = run.trace->info.rank;
   record.world = run.trace->info.world_size;
   Recorder recorder(evidence);
   if (run.device_span.length() >= 0 && run.device_span.length() <= kLongest)
     recorder.record(record);
-  const store::SpanSet used = used_time(run);
-  record.exposed_comm = recorder.exposed(used);
-  record.used = recorder.shifted(used);
+  record.exposed_comm = recorder.exposed(used_time(run));
   record.steps = evidence.steps.used;
   record.begin = recorder.absolute(run.device_span.begin);
   record.end = recorder.absolute(run.device_span.end);
   record.kernels = kernels_of(evidence);
   record.host_ns = evidence.steps.host_ns;
-  record.device = run.properties.name;
   const std::vector<HostWork> work = find_host_work(evidence);
   if (!work.empty()) record.host_work = work.front().name;
   const auto worst =

@@ -84,8 +84,9 @@ void number_ranks(std::vector<RankFigures>& ranks) {
   for (RankFigures& rank : ranks) rank.rank.reset();
 }
 
-RankFigures figures_of(const store::Trace& trace, const run::Builder& builder, run::Options options,
-                       std::size_t device, const Knowledge& known) {
+RankFigures figures_of(const store::Trace& trace, const run::Builder& builder,
+                       const run::Options& wanted, std::size_t device, const Knowledge& known) {
+  run::Options options = wanted;
   RankFigures rank;
   if (device < builder.devices().size()) rank = named(trace, builder.devices()[device]);
   rank.index = options.device = device;
@@ -133,7 +134,6 @@ std::vector<RankFigures> measure_devices(const store::Trace& trace, const run::B
   if (devices < 2) return figures;
   for (std::size_t d = 0; d < std::min(devices, run::kMostCompared); ++d)
     figures.push_back(figures_of(trace, builder, options, d, known));
-  for (RankFigures& rank : figures) rank.record.rank.reset();  // the header's is that of the file
   return figures;
 }
 
