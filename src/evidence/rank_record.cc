@@ -49,6 +49,10 @@ CallKind kind_of(const run::Run& run, const run::Activity& activity) {
           std::max<std::int64_t>(0, its.group_size)};
 }
 
+// In 2043; and longer than any recording by far: sums over a rank's calls stay in range.
+constexpr Nanos kLatest = Nanos{1} << 61;
+constexpr Nanos kLongest = Nanos{1} << 42;  // 73 minutes
+
 // Adds the time that each span of a sorted list shares with [from, to); `at` never goes back.
 template <class Spans, class Add>
 void overlaps(const Spans& spans, std::size_t& at, Nanos from, Nanos to, Add add) {
@@ -67,14 +71,21 @@ class Recorder {
         segments_(timeline(run_.activities)),
         base_(run_.trace->info.base) {}
 
+  // Since the epoch that the trace states; what no clock shows is limited.
+  Nanos absolute(Nanos t) const {
+    Nanos sum = 0;
+    if (__builtin_add_overflow(t, base_, &sum)) sum = t > 0 ? kLatest : 0;
+    return std::clamp<Nanos>(sum, 0, kLatest);
+  }
+
   void record(RankRecord& record) {
     Nanos last_end = run_.device_span.begin;
     for (std::size_t i = 0; i < run_.activities.size(); ++i) {
       const run::Activity& activity = run_.activities[i];
       if (!known::is_comm(activity.kind)) continue;
       RankCall call;
-      call.begin = activity.begin + base_;
-      call.end = activity.end + base_;
+      call.begin = absolute(activity.begin);
+      call.end = absolute(activity.end);
       call.step = activity.step;
       call.kind = kind_index(activity, record);
       call.sequence = sequence_of(activity);
@@ -95,7 +106,7 @@ class Recorder {
   }
 
   store::SpanSet shifted(store::SpanSet spans) const {
-    for (store::Span& span : spans) span = {span.begin + base_, span.end + base_};
+    for (store::Span& span : spans) span = {absolute(span.begin), absolute(span.end)};
     return spans;
   }
 
@@ -173,19 +184,16 @@ std::vector<RankKernel> kernels_of(const Evidence& evidence) {
 RankRecord record_rank(const Evidence& evidence) {
   const run::Run& run = *evidence.run;
   RankRecord record;
-  record.rank = run.trace->info.rank;
   record.world = run.trace->info.world_size;
   Recorder recorder(evidence);
-  recorder.record(record);
-  const store::SpanSet used = used_time(run);
-  record.exposed_comm = recorder.exposed(used);
-  record.used = recorder.shifted(used);
+  if (run.device_span.length() >= 0 && run.device_span.length() <= kLongest)
+    recorder.record(record);
+  record.exposed_comm = recorder.exposed(used_time(run));
   record.steps = evidence.steps.used;
-  record.begin = run.device_span.begin + run.trace->info.base;
-  record.end = run.device_span.end + run.trace->info.base;
+  record.begin = recorder.absolute(run.device_span.begin);
+  record.end = recorder.absolute(run.device_span.end);
   record.kernels = kernels_of(evidence);
   record.host_ns = evidence.steps.host_ns;
-  record.device = run.properties.name;
   const std::vector<HostWork> work = find_host_work(evidence);
   if (!work.empty()) record.host_work = work.front().name;
   const auto worst =

@@ -58,18 +58,16 @@ struct RankKernel {
 };
 
 struct RankRecord {
-  std::optional<std::int64_t> rank, world;  // as the trace's header states
-  std::vector<RankCall> calls;              // by begin
+  std::optional<std::int64_t> world;  // ranks of the run, as the trace's header states
+  std::vector<RankCall> calls;        // by begin; none of recordings longer than 73 minutes
   std::vector<CallKind> kinds;
   std::vector<RankKernel> kernels;  // by name
   store::SpanSet exposed_comm;      // of the used steps: time that belongs to communication
-  store::SpanSet used;              // the used steps
-  std::int64_t steps = 0;           // how many
+  std::int64_t steps = 0;           // used ones
   Nanos begin = 0, end = 0;         // first and last device activity
   Nanos host_ns = 0;                // StepStats::host_ns
   std::string host_work;  // what the host did in most of its own time; empty: not recorded
   std::string stall;      // cause of the worst outlier step: "gc", ...; empty: none
-  std::string device;     // name of the GPU
 };
 
 RankRecord record_rank(const Evidence& evidence);

@@ -84,8 +84,9 @@ void number_ranks(std::vector<RankFigures>& ranks) {
   for (RankFigures& rank : ranks) rank.rank.reset();
 }
 
-RankFigures figures_of(const store::Trace& trace, const run::Builder& builder, run::Options options,
-                       std::size_t device, const Knowledge& known) {
+RankFigures figures_of(const store::Trace& trace, const run::Builder& builder,
+                       const run::Options& wanted, std::size_t device, const Knowledge& known) {
+  run::Options options = wanted;
   RankFigures rank;
   if (device < builder.devices().size()) rank = named(trace, builder.devices()[device]);
   rank.index = options.device = device;
@@ -119,25 +120,25 @@ double shared_time(const RankRecord& record, const RankRecord& other) {
   return all > 0 ? static_cast<double>(shared) / static_cast<double>(all) : 1;
 }
 
-Error stranger(const std::string& name, std::string what, std::string hint) {
-  return {Error::Code::kUsage, "is no rank of the same run: " + what, name, std::move(hint), ""};
+Error stranger(const std::string& name, std::string_view what, std::string hint) {
+  return {Error::Code::kUsage, fmt::format("is no rank of the same run: {}", what), name,
+          std::move(hint), ""};
 }
 
 }  // namespace
 
 std::vector<RankFigures> measure_devices(const store::Trace& trace, const run::Builder& builder,
-                                         run::Options options, const Knowledge& known) {
+                                         const run::Options& options, const Knowledge& known) {
   std::vector<RankFigures> figures;
   const std::size_t devices = builder.devices().size();
   if (devices < 2) return figures;
   for (std::size_t d = 0; d < std::min(devices, run::kMostCompared); ++d)
     figures.push_back(figures_of(trace, builder, options, d, known));
-  for (RankFigures& rank : figures) rank.record.rank.reset();  // the header's is that of the file
   return figures;
 }
 
 RankFigures measure_rank(const store::Trace& trace, const run::Builder& builder,
-                         run::Options options, const Knowledge& known) {
+                         const run::Options& options, const Knowledge& known) {
   RankFigures rank = figures_of(trace, builder, options, 0, known);
   rank.rank = trace.info.rank;
   return rank;

@@ -43,10 +43,10 @@ struct Ranks {
 
 // The devices of one trace: at most run::kMostCompared. Empty for a single device.
 std::vector<RankFigures> measure_devices(const store::Trace& trace, const run::Builder& builder,
-                                         run::Options options, const Knowledge& known);
+                                         const run::Options& options, const Knowledge& known);
 // The device of a trace that holds one rank: of several that with most kernel time.
 RankFigures measure_rank(const store::Trace& trace, const run::Builder& builder,
-                         run::Options options, const Knowledge& known);
+                         const run::Options& options, const Knowledge& known);
 
 // Ranks of one run side by side: sorted, waiting told from communication, the headline chosen.
 Ranks compare_ranks(std::vector<RankFigures> figures);

@@ -13,7 +13,6 @@
 namespace culprit::verdict {
 namespace {
 
-using evidence::Doing;
 using evidence::Evidence;
 using evidence::LateCause;
 using evidence::Ranks;
