@@ -37,7 +37,7 @@ EngineOptions engine_options(const Options& options, const BenchRun& run) {
   out.page = options.page;
   out.pool_tokens = options.pool_tokens > 0 ? options.pool_tokens : run.batch * pages * out.page;
   out.launch = launch_mode(options);
-  out.habits = options.habits;
+  out.faults = options.faults;
   out.chunk = 1;  // contexts are drawn: every step decodes
   return out;
 }

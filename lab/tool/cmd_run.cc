@@ -48,7 +48,7 @@ EngineOptions engine_options(const Options& options) {
   out.longest = longest;
   out.chunk = options.chunk;
   out.launch = launch_mode(options);
-  out.habits = options.habits;
+  out.faults = options.faults;
   return out;
 }
 

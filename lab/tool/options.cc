@@ -186,26 +186,6 @@ Status set_launch(Options& options, std::string_view text) {
   return Ok{};
 }
 
-// "host-delay=US,sync-per-layer"
-Status set_habits(Options& options, std::string_view text) {
-  constexpr std::string_view kDelay = "host-delay=";
-  TRY(const auto parts, words(text));
-  for (const std::string_view part : parts) {
-    if (part == "sync-per-layer") {
-      options.habits.sync_per_layer = true;
-    } else if (part.starts_with(kDelay)) {
-      TRY(const std::int64_t micros, whole(part.substr(kDelay.size()), 1, 1'000'000));
-      options.habits.host_delay = micros * 1000;
-    } else {
-      const std::string_view name = part.substr(0, part.find('='));
-      return usage(fmt::format("unknown habit \"{}\"", part),
-                   did_you_mean(name, {"host-delay", "sync-per-layer"},
-                                "host-delay=MICROSECONDS, sync-per-layer"));
-    }
-  }
-  return Ok{};
-}
-
 constexpr Flag kFlags[] = {
     {"--model", "PATH", kToEngine | kToScore,
      "a checkpoint: a folder of safetensors, or a .gguf file",
@@ -271,8 +251,9 @@ constexpr Flag kFlags[] = {
      "who launches kernels: eager, the host one by one; graph, the stream a step at once (default, "
      "but for recordings, which need the host's operators)",
      set_launch},
-    {"--habit", "LIST", kToEngine,
-     "what makes hosts slow: host-delay=US before each launch, sync-per-layer", set_habits},
+    {"--fault", "NAME[=N]", kToEngine,
+     "what makes steps slow, switched on; may be repeated; `culprit lab faults` lists them",
+     [](Options& o, std::string_view v) { return set_fault(v, o.faults); }},
     {"--profile", "FILE", kToEngine,
      "record a window of steps as the trace that `culprit FILE` reads; .gz compresses",
      [](Options& o, std::string_view v) -> Status {
@@ -414,9 +395,9 @@ Status check_together(const Options& options) {
   if (options.pool_tokens % options.page != 0)
     return usage(fmt::format("--pool-tokens {} is no multiple of --page {}", options.pool_tokens,
                              options.page));
-  if (options.launch == LaunchMode::kGraph && options.habits.sync_per_layer)
+  if (options.launch == LaunchMode::kGraph && options.faults.sync_per_layer)
     return usage("a graph has no host between its layers to wait",
-                 "--launch eager with --habit sync-per-layer");
+                 "--launch eager with --fault sync-per-layer");
   return options.command == Command::kRun ? check_run(options) : Status(Ok{});
 }
 

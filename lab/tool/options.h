@@ -46,7 +46,7 @@ struct Options {
   int threads = 0;                   // 0: one per core
   std::optional<Isa> isa;            // none: the best one, in `check` all
   std::optional<LaunchMode> launch;  // none: a graph, unless something needs the host
-  Habits habits;
+  Faults faults;
   bool oracle = false;  // `score`: by the float64 oracle
 
   // What of it is recorded.

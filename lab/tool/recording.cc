@@ -55,7 +55,7 @@ bool wants_recording(const Options& options) {
 }
 
 LaunchMode launch_mode(const Options& options) {
-  const bool needs_host = wants_recording(options) || options.habits.sync_per_layer;
+  const bool needs_host = wants_recording(options) || options.faults.sync_per_layer;
   return options.launch.value_or(needs_host ? LaunchMode::kEager : LaunchMode::kGraph);
 }
 
