@@ -107,6 +107,7 @@ StepReport Engine::step() {
   admit();
   plan(report);
   if (rows_.empty()) return report;
+  report.requests = static_cast<std::int64_t>(planned_.size());
   const profile::Step span({.batch = static_cast<std::int64_t>(planned_.size()),
                             .tokens = static_cast<std::int64_t>(rows_.size()),
                             .kind = report.prefilled == 0 ? profile::Name("DECODE")
@@ -179,7 +180,9 @@ void Engine::plan(StepReport& report) {
     }
     if (complete) state.logits = logits++;
     planned_.push_back({running_[place], count});
-    (state.length() == state.prompt || count > 1 ? report.prefilled : report.decoded) += count;
+    // The one token behind a context that nobody computed is a decode step's.
+    const bool first = state.length() == state.prompt && state.context == 0;
+    (first || count > 1 ? report.prefilled : report.decoded) += count;
   }
 }
 

@@ -42,6 +42,7 @@ struct Request {
 
 struct StepReport {
   std::int64_t prefilled = 0, decoded = 0, evicted = 0;  // tokens, tokens, requests
+  std::int64_t requests = 0;                             // in the step
 };
 
 class Engine {

@@ -10,6 +10,8 @@ Status run(const Options& options, Screen& screen);
 Status bench(const Options& options, Screen& screen);
 Status score(const Options& options, Screen& screen);
 Status make_model(const Options& options, Screen& screen);
+Status list_faults(const Options& options, Screen& screen);
 Result<bool> check(const Options& options, Screen& screen);  // false: something missed
+Result<bool> prove(const Options& options, Screen& screen);  // false: something was named wrong
 
 }  // namespace culprit::lab

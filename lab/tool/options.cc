@@ -13,7 +13,8 @@
 namespace culprit::lab {
 namespace {
 
-constexpr unsigned kToRun = 1, kToBench = 2, kToMake = 4, kToCheck = 8, kToScore = 16;
+constexpr unsigned kToRun = 1, kToBench = 2, kToMake = 4, kToCheck = 8, kToScore = 16,
+                   kToProve = 32, kToFaults = 64;
 constexpr unsigned kToEngine = kToRun | kToBench, kToModels = kToEngine | kToMake | kToScore;
 
 struct CommandRow {
@@ -53,6 +54,16 @@ constexpr CommandRow kCommands[] = {
      "Runs every kernel on every instruction set that this machine has, and whole models against "
      "the float64 oracle. Exit status 1 if one misses its tolerance.",
      kToCheck},
+    {Command::kProve, "prove", "hold the tool's predictions against what a fix measures",
+     "Runs each fault and its fix for real. The fault is recorded, `culprit` reads the trace in a "
+     "process of its own that is told nothing else, and what it names and predicts is held against "
+     "the measured fix. Sizes are drawn anew in each run. Exit status 1 if it names another cause "
+     "in one of them. Without names or --all: lists the pairs.\n"
+     "  culprit lab prove pool-cast-fused\n"
+     "  culprit lab prove --all --runs 3",
+     kToProve},
+    {Command::kFaults, "faults", "what --fault switches on",
+     "Each is work that the engine does for real; none changes a token.", kToFaults},
 };
 
 using Apply = Status (*)(Options& options, std::string_view value);
@@ -186,6 +197,16 @@ Status set_launch(Options& options, std::string_view text) {
   return Ok{};
 }
 
+Status set_arrivals(Options& options, std::string_view text) {
+  std::vector<std::int64_t> parts;
+  TRY([[maybe_unused]] const Ok read, set_list(parts, text, 0));
+  if (parts.size() < 3 || parts.size() > 4 || parts[0] < 1 || parts[1] < 1 || parts[2] < 1)
+    return usage(fmt::format("\"{}\" is not right", text),
+                 "EVERY,PROMPT,ANSWER: 8,256,1 for a prompt of 256 tokens every 8 steps");
+  options.arrivals = {parts[0], parts[1], parts[2], parts.size() == 4 ? parts[3] : 0};
+  return Ok{};
+}
+
 constexpr Flag kFlags[] = {
     {"--model", "PATH", kToEngine | kToScore,
      "a checkpoint: a folder of safetensors, or a .gguf file",
@@ -214,8 +235,9 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view v) { return set(o.resize.scale, v, 0.001, 16); }},
     {"--tp-shard", "R/N", kToEngine, "the share of rank R of N of a random model, by itself",
      set_shard},
-    {"--seed", "N", kToModels, "of random weights, prompts and draws",
+    {"--seed", "N", kToModels | kToProve, "of random weights, prompts and draws",
      [](Options& o, std::string_view v) -> Status {
+       o.seeded = true;
        TRY(const std::int64_t seed, whole(v, 0, std::numeric_limits<std::int64_t>::max()));
        o.seed = static_cast<std::uint64_t>(seed);
        return Ok{};
@@ -231,7 +253,11 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view v) { return set_list(o.context, v, 0); }},
     {"--steps", "N", kToBench, "steps that count, behind two that do not; 16 by default",
      [](Options& o, std::string_view v) { return set(o.steps, v); }},
-    {"--temperature", "T", kToRun, "draw tokens; without it the best one is taken",
+    {"--arrive", "E,P,A[,C]", kToBench,
+     "every E steps a request comes in, computes P prompt tokens (behind a drawn context of C) and "
+     "answers with A",
+     set_arrivals},
+    {"--temperature", "T", kToEngine, "draw tokens; without it the best one is taken",
      [](Options& o, std::string_view v) { return set(o.sampling.temperature, v, 0, 1000); }},
     {"--top-k", "N", kToRun, "draw among the N best",
      [](Options& o, std::string_view v) { return set(o.sampling.top_k, v); }},
@@ -291,18 +317,30 @@ constexpr Flag kFlags[] = {
        o.overwrite = true;
        return Ok{};
      }},
-    {"--json", "[FILE]", kToEngine | kToMake | kToCheck,
+    {"--all", "", kToProve, "every pair",
+     [](Options& o, std::string_view) -> Status {
+       o.all = true;
+       return Ok{};
+     }},
+    {"--runs", "N", kToProve, "of each pair, with fresh draws; 1 by default",
+     [](Options& o, std::string_view v) { return set(o.runs, v); }},
+    {"--tiny", "", kToProve, "on small models: what is named is right, times say nothing",
+     [](Options& o, std::string_view) -> Status {
+       o.tiny = true;
+       return Ok{};
+     }},
+    {"--json", "[FILE]", kToEngine | kToMake | kToCheck | kToProve,
      "the answer as JSON, to FILE or the standard output",
      [](Options& o, std::string_view v) -> Status {
        o.json = v.empty() ? "-" : std::string(v);
        return Ok{};
      }},
-    {"--quiet", "", kToModels | kToCheck, "no progress",
+    {"--quiet", "", kToModels | kToCheck | kToProve, "no progress",
      [](Options& o, std::string_view) -> Status {
        o.quiet = true;
        return Ok{};
      }},
-    {"--help", "", kToModels | kToCheck, "this text",
+    {"--help", "", kToModels | kToCheck | kToProve | kToFaults, "this text",
      [](Options& o, std::string_view) -> Status {
        o.help = true;
        return Ok{};
@@ -345,6 +383,10 @@ Status apply(std::span<const std::string_view> args, std::size_t& at, const Comm
   const std::string_view word = args[at];
   const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string_view::npos;
   const std::string_view name = word.substr(0, equals);
+  if (!word.starts_with('-') && command.command == Command::kProve) {
+    options.names.emplace_back(word);
+    return Ok{};
+  }
   if (!word.starts_with('-'))
     return usage(fmt::format("what is \"{}\"?", word),
                  fmt::format("`culprit lab {}` takes flags only", command.name));
@@ -376,7 +418,9 @@ Status check_run(const Options& options) {
 }
 
 Status check_together(const Options& options) {
-  if (options.command == Command::kCheck) return Ok{};
+  if (options.command == Command::kCheck || options.command == Command::kFaults ||
+      options.command == Command::kProve)
+    return Ok{};
   if (options.model.empty() == options.preset.empty())
     return usage(options.model.empty() ? "no model" : "two models",
                  options.command == Command::kMakeModel
