@@ -225,6 +225,7 @@ Result<bool> prove(const Options& options, Screen& screen) {
   for (const Pair* pair : chosen)
     for (std::int64_t run = 0; run < options.runs; ++run) {
       TRY(Proof proof, prover.prove(*pair, seed++));
+      TRY([[maybe_unused]] const Ok told, screen.part(proof_text(proof) + "\n"));
       proofs.push_back(std::move(proof));
     }
   TRY([[maybe_unused]] const Ok said,

@@ -18,6 +18,11 @@ constexpr std::string_view kLlama = "--preset llama-3.1-8b --layers 3 --tp-shard
 constexpr std::string_view kTinyLlama = "--preset tiny-llama --layers 4 --launch eager";
 constexpr std::string_view kQwen =
     "--preset qwen3-30b-a3b --scale 0.25 --layers 4 --experts 16 --launch eager";
+// Of which the output matrix, or the scores that it gives, are much.
+constexpr std::string_view kWideHead =
+    "--preset qwen3-30b-a3b --tp-shard 0/4 --layers 2 --experts 16 --launch eager";
+constexpr std::string_view kManyScores =
+    "--preset qwen3-30b-a3b --scale 0.125 --layers 1 --experts 8 --launch eager";
 constexpr std::string_view kTinyQwen = "--preset tiny-qwen3-moe --layers 4 --launch eager";
 
 const std::vector<Draw> kPool{{"pool", 60'000, 240'000}, {"context", 256, 2'048}};
@@ -107,19 +112,19 @@ std::vector<Pair> kernel_pairs() {
       {.name = "repeated-read",
        .what = "the output matrix once per request; once for all",
        .suspects = {"repeated-read"},
-       .model = kQwen,
-       .tiny_model = kQwen,
+       .model = kWideHead,
+       .tiny_model = kWideHead,
        .common = "--batch {batch} --context {context}",
-       .draws = {{"batch", 4, 8}, {"context", 128, 512}},
+       .draws = {{"batch", 3, 6}, {"context", 128, 512}},
        .before = "--fault head-per-request",
        .after = ""},
       {.name = "single-block",
        .what = "one thread samples for all requests; each thread for some",
        .suspects = {"single-block"},
-       .model = kQwen,
-       .tiny_model = kQwen,
+       .model = kManyScores,
+       .tiny_model = kManyScores,
        .common = "--batch {batch} --temperature 0.8 --context {context}",
-       .draws = {{"batch", 6, 12}, {"context", 128, 512}},
+       .draws = {{"batch", 8, 16}, {"context", 128, 512}},
        .before = "--fault single-block",
        .after = ""},
       {.name = "small-kernels",
@@ -144,10 +149,10 @@ std::vector<Pair> kernel_pairs() {
       {.name = "blocking-copy",
        .what = "all logits to the host before sampling; only tokens leave the device",
        .suspects = {"blocking-copy"},
-       .model = kQwen,
-       .tiny_model = kQwen,
+       .model = kManyScores,
+       .tiny_model = kManyScores,
        .common = "--batch {batch} --context {context}",
-       .draws = {{"batch", 8, 12}, {"context", 128, 512}},
+       .draws = {{"batch", 16, 32}, {"context", 128, 512}},
        .before = "--fault blocking-copy",
        .after = ""},
   };
@@ -158,10 +163,10 @@ std::vector<Pair> host_pairs() {
       {.name = "host-launch",
        .what = "the host works before each launch; one launch per step",
        .suspects = {"host-launch"},
-       .model = "--preset tiny-qwen3-moe --layers 12",
+       .model = "--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16",
        .tiny_model = "--preset tiny-qwen3-moe --layers 6",
        .common = "--fault host-delay={delay} --context {context}",
-       .draws = {{"delay", 150, 400}, {"context", 64, 256}},
+       .draws = {{"delay", 60, 100}, {"context", 64, 256}},
        .before = "--launch eager",
        .after = "--launch graph"},
       {.name = "host-sync",
@@ -185,10 +190,10 @@ std::vector<Pair> host_pairs() {
       {.name = "graph-missing",
        .what = "no graph beyond a batch; one for every batch that occurs",
        .suspects = {"graph-missing"},
-       .model = "--preset tiny-qwen3-moe --layers 8 --launch graph",
+       .model = "--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16 --launch graph",
        .tiny_model = "--preset tiny-qwen3-moe --layers 6 --launch graph",
        .common = "--batch {batch} --arrive 6,1,3,16 --fault host-delay={delay} --context {context}",
-       .draws = {{"batch", 2, 6}, {"delay", 150, 400}, {"context", 64, 256}},
+       .draws = {{"batch", 2, 6}, {"delay", 60, 100}, {"context", 64, 256}},
        .before = "--fault graph-limit={batch}",
        .after = "",
        .measure = Measure::kLargest},

@@ -59,15 +59,13 @@ std::string proof_text(const Proof& proof) {
 }
 
 std::string prove_text(const std::vector<Proof>& proofs, bool tiny) {
-  std::string out;
-  for (const Proof& proof : proofs) out += proof_text(proof) + "\n";
   std::vector<std::vector<std::string>> rows{
       {"pair", "named", "before", "predicted", "measured", "error"}};
   for (const Proof& proof : proofs)
     rows.push_back({std::string(proof.pair->name), named_text(proof),
                     text::duration(proof.before, false), text::duration(proof.predicted, false),
                     text::duration(proof.measured, false), signed_percent(proof.error())});
-  out += table(rows, 2);
+  std::string out = table(rows, 2);
   const Summary summary = summary_of(proofs);
   out += fmt::format("\n{} of {} named right; {} of {} accuse nobody once it is fixed\n",
                      summary.named, summary.runs, summary.healthy, summary.runs);

@@ -29,6 +29,7 @@ struct Summary {
 Summary summary_of(const std::vector<Proof>& proofs);
 
 std::string proof_text(const Proof& proof);  // of one run
+// The table of all.
 std::string prove_text(const std::vector<Proof>& proofs, bool tiny);
 std::string prove_json(const std::vector<Proof>& proofs, bool tiny);
 
