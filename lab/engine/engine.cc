@@ -225,7 +225,8 @@ void Engine::draw(std::int64_t place, int thread) {
   const State& state = states_[planned_[at].request];
   if (state.logits < 0) return;
   Sampler& sampler = samplers_[static_cast<std::size_t>(thread)];
-  drawn_[at] = sampler(forward_->logits(state.logits), state.sampling, state.length() - state.prompt);
+  drawn_[at] =
+      sampler(forward_->logits(state.logits), state.sampling, state.length() - state.prompt);
 }
 
 // As servers do that look at the scores themselves, for log probabilities or penalties.

@@ -109,7 +109,7 @@ class Engine {
   Launcher forward_launch_;  // of whoever walks through the forward pass: in a graph the stream
   Pool pool_;
   std::unique_ptr<Forward> forward_;
-  std::vector<Sampler> samplers_;  // one per thread
+  std::vector<Sampler> samplers_;     // one per thread
   std::vector<State> states_;         // by number
   std::vector<std::size_t> waiting_;  // the next one last
   std::vector<std::size_t> running_;  // the oldest first

@@ -15,11 +15,11 @@ namespace culprit::lab {
 
 struct Faults {
   // The host's.
-  Nanos host_delay = 0;         // its own work before each launch (Launcher)
-  Nanos host_work = 0;          // its own work before each step (Engine)
-  Nanos stall = 0;              // a pause before every kStallEvery-th step (Engine)
-  bool sync_per_layer = false;  // it waits for the stream behind each layer (Forward)
-  bool blocking_copy = false;   // it copies all logits to its own memory, and waits (Engine)
+  Nanos host_delay = 0;          // its own work before each launch (Launcher)
+  Nanos host_work = 0;           // its own work before each step (Engine)
+  Nanos stall = 0;               // a pause before every kStallEvery-th step (Engine)
+  bool sync_per_layer = false;   // it waits for the stream behind each layer (Forward)
+  bool blocking_copy = false;    // it copies all logits to its own memory, and waits (Engine)
   std::int64_t graph_limit = 0;  // requests beyond which a step has no graph; 0: none (Engine)
   // The device's.
   bool single_block = false;      // one thread samples for all requests (Engine)
@@ -34,9 +34,9 @@ inline constexpr std::int64_t kStallEvery = 12;  // steps
 
 struct FaultRow {
   std::string_view name, what;
-  bool Faults::* on = nullptr;             // one of the two
-  std::int64_t Faults::* amount = nullptr;
-  std::string_view unit = {};              // of the amount's value: "US", "N"
+  bool Faults::*on = nullptr;  // one of the two
+  std::int64_t Faults::*amount = nullptr;
+  std::string_view unit = {};  // of the amount's value: "US", "N"
   std::int64_t per_unit = 1;
 };
 std::span<const FaultRow> fault_rows();

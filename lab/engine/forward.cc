@@ -133,10 +133,11 @@ void Forward::normalise_by_parts(int layer, const Norm& gains, std::int64_t toke
   const auto shape = profile::kFloat(tokens, hidden);
   if (y_pending_) {
     const Op op(tools_.launch, "aten::add_", shape, shape);
-    tools_.launch(row_launch("residual", "vectorized_elementwise_kernel<add>", layer, tokens, hidden),
-                  tokens, [=, this](std::int64_t t, int) {
-                    tools_.kernels.add_scaled(y_ + t * hidden, 1, hidden, x_ + t * hidden);
-                  });
+    tools_.launch(
+        row_launch("residual", "vectorized_elementwise_kernel<add>", layer, tokens, hidden), tokens,
+        [=, this](std::int64_t t, int) {
+          tools_.kernels.add_scaled(y_ + t * hidden, 1, hidden, x_ + t * hidden);
+        });
   }
   y_pending_ = false;
   {
@@ -149,10 +150,9 @@ void Forward::normalise_by_parts(int layer, const Norm& gains, std::int64_t toke
                   });
   }
   const Op op(tools_.launch, "aten::copy_", shape, shape);
-  tools_.launch(row_launch("norm output", prepare_symbol(Activations::kFloat), layer, tokens, hidden),
-                tokens, [=, this](std::int64_t t, int) {
-                  in.prepare(tools_.kernels, normed_ + t * hidden, t);
-                });
+  tools_.launch(
+      row_launch("norm output", prepare_symbol(Activations::kFloat), layer, tokens, hidden), tokens,
+      [=, this](std::int64_t t, int) { in.prepare(tools_.kernels, normed_ + t * hidden, t); });
 }
 
 void Forward::attention(int layer, const StepRows& rows) {

@@ -11,7 +11,7 @@ constexpr std::int64_t kPieceBytes = 64 << 10;
 // A row of weights serves this many tokens in the time in which it is read; more need smaller pieces.
 constexpr std::int64_t kTokensPerRead = 4;
 constexpr std::int64_t kUnpackNumbers = 128 << 10;  // of a piece
-constexpr std::int64_t kRowsTogether = 16;  // kernels work on a few rows at once
+constexpr std::int64_t kRowsTogether = 16;          // kernels work on a few rows at once
 
 std::int64_t piece_rows(const LinearTask& task) {
   const std::int64_t work =

@@ -18,8 +18,8 @@
 namespace culprit::lab {
 namespace {
 
-constexpr std::int64_t kWarmUp = 3, kRecorded = 30;  // steps
-constexpr int kRounds = 6;                           // before and after in turns
+constexpr std::int64_t kWarmUp = 3, kRecorded = 30;              // steps
+constexpr int kRounds = 6;                                       // before and after in turns
 constexpr std::int64_t kMostPerRound = 12, kFewestPerRound = 4;  // steps
 constexpr Nanos kRound = 400'000'000;
 
@@ -35,10 +35,11 @@ Result<Side> side_of(const std::string& line) {
   for (std::string word; stream >> word;) words.push_back(word);
   const std::vector<std::string_view> views(words.begin(), words.end());
   TRY(Options options, parse(views));
-  const Workload workload{.reading = options.readings.size() == 1 ? options.readings.front() : Reading::kFused,
-                          .batch = options.batch.front(),
-                          .context = options.context.front(),
-                          .steps = kWarmUp + std::max(kRounds * kMostPerRound, kRecorded) + 2};
+  const Workload workload{
+      .reading = options.readings.size() == 1 ? options.readings.front() : Reading::kFused,
+      .batch = options.batch.front(),
+      .context = options.context.front(),
+      .steps = kWarmUp + std::max(kRounds * kMostPerRound, kRecorded) + 2};
   return Side{std::move(options), workload};
 }
 
@@ -90,9 +91,11 @@ class Prover {
     const Nanos passed = Launcher::now() - start_;
     const Nanos each = done_ > 0 ? passed / static_cast<Nanos>(done_) : 0;
     const std::string left =
-        done_ > 0 ? fmt::format(", about {} left", text::duration(std::max<Nanos>(
-                                                       0, each * static_cast<Nanos>(runs_) - passed), true))
-                  : std::string();
+        done_ > 0
+            ? fmt::format(", about {} left",
+                          text::duration(
+                              std::max<Nanos>(0, each * static_cast<Nanos>(runs_) - passed), true))
+            : std::string();
     screen_.progress(fmt::format("{} of {}: {}, {}{}", done_ + 1, runs_, pair.name, what, left));
   }
 
@@ -101,8 +104,8 @@ class Prover {
                              const Folder& folder, std::string_view what) {
     constexpr std::string_view kTrace = "decode.trace.json";
     say(pair, what);
-    TRY(Recording recording, Recording::of(fmt::format("{}/{}", folder.path(), kTrace), kWarmUp,
-                                           kRecorded, device_));
+    TRY(Recording recording,
+        Recording::of(fmt::format("{}/{}", folder.path(), kTrace), kWarmUp, kRecorded, device_));
     TRY(const auto decoding, Decoding::make(side.options, weights, side.workload));
     for (std::int64_t i = 0; i < kWarmUp + kRecorded; ++i) {
       static_cast<void>(decoding->step());
@@ -125,7 +128,8 @@ class Prover {
     proof.confidence = first.confidence;
     proof.named_right = is_right(pair, first.id);
     proof.recorded = first.now;
-    proof.predicted = first.after + static_cast<Nanos>(pair.left * static_cast<double>(first.now - first.after));
+    proof.predicted =
+        first.after + static_cast<Nanos>(pair.left * static_cast<double>(first.now - first.after));
     return Ok{};
   }
 
@@ -177,13 +181,13 @@ class Prover {
 
   Status judge_after(const Weights& weights, const Side& side, Proof& proof) {
     TRY(const Folder folder, Folder::make());
-    TRY(const std::string trace,
-        record(*proof.pair, weights, side, folder, "recording the fix"));
+    TRY(const std::string trace, record(*proof.pair, weights, side, folder, "recording the fix"));
     TRY(const Finding finding, diagnose(folder, trace, {}));
     for (const Accusation& each : finding.suspects) {
-      const bool planted = proof.pair->left == 0 && is_right(*proof.pair, each.id) &&
-                           each.verdict != "minor";
-      if (planted || (proof.pair->left == 0 && stands(each))) proof.accused_after.push_back(each.id);
+      const bool planted =
+          proof.pair->left == 0 && is_right(*proof.pair, each.id) && each.verdict != "minor";
+      if (planted || (proof.pair->left == 0 && stands(each)))
+        proof.accused_after.push_back(each.id);
     }
     proof.healthy_after = proof.accused_after.empty();
     return Ok{};
@@ -198,8 +202,7 @@ class Prover {
 
 std::string list() {
   std::vector<std::vector<std::string>> rows;
-  for (const Pair& pair : pairs())
-    rows.push_back({std::string(pair.name), std::string(pair.what)});
+  for (const Pair& pair : pairs()) rows.push_back({std::string(pair.name), std::string(pair.what)});
   return table(rows, 2) + "\n`culprit lab prove NAME...`, or --all\n";
 }
 
@@ -236,8 +239,9 @@ Result<bool> prove(const Options& options, Screen& screen) {
 Status list_faults(const Options&, Screen& screen) {
   std::vector<std::vector<std::string>> rows;
   for (const FaultRow& row : fault_rows())
-    rows.push_back({row.unit.empty() ? std::string(row.name) : fmt::format("{}={}", row.name, row.unit),
-                    std::string(row.what)});
+    rows.push_back(
+        {row.unit.empty() ? std::string(row.name) : fmt::format("{}={}", row.name, row.unit),
+         std::string(row.what)});
   return screen.answer(table(rows, 2), {});
 }
 

@@ -44,8 +44,9 @@ Status Decoding::submit(std::int64_t prompt, std::int64_t context, std::int64_t 
   Request request;
   const auto place = static_cast<std::uint64_t>(submitted_++);
   for (std::int64_t i = 0; i < prompt; ++i)
-    request.prompt.push_back(static_cast<std::int32_t>(
-        uniform(seed_, (place << 20) + static_cast<std::uint64_t>(i)) * static_cast<double>(vocab_)));
+    request.prompt.push_back(
+        static_cast<std::int32_t>(uniform(seed_, (place << 20) + static_cast<std::uint64_t>(i)) *
+                                  static_cast<double>(vocab_)));
   request.new_tokens = answer;
   request.context = context;
   request.sampling = sampling_;

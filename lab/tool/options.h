@@ -17,13 +17,22 @@
 
 namespace culprit::lab {
 
-enum class Command : std::uint8_t { kRun, kBench, kScore, kMakeModel, kCheck, kProve, kFaults, kHelp };
+enum class Command : std::uint8_t {
+  kRun,
+  kBench,
+  kScore,
+  kMakeModel,
+  kCheck,
+  kProve,
+  kFaults,
+  kHelp
+};
 
 // Requests that come in while others decode.
 struct Arrivals {
-  std::int64_t every = 0;  // steps; 0: none
+  std::int64_t every = 0;               // steps; 0: none
   std::int64_t prompt = 1, answer = 1;  // tokens; the prompt is computed
-  std::int64_t context = 0;  // in front of it, drawn
+  std::int64_t context = 0;             // in front of it, drawn
 };
 
 struct Options {

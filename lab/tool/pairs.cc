@@ -12,23 +12,24 @@ namespace {
 
 // A slice of a large model on one of eight ranks; small ones, whose steps take a millisecond.
 constexpr std::string_view kGlm =
-    "--preset glm-5 --scheme nvfp4 --tp-shard 0/8 --layers 1,2 --experts 32 --launch eager";
-constexpr std::string_view kTinyGlm = "--preset tiny-glm-5 --layers 1,3 --launch eager";
-constexpr std::string_view kLlama = "--preset llama-3.1-8b --layers 3 --tp-shard 0/8 --launch eager";
-constexpr std::string_view kTinyLlama = "--preset tiny-llama --layers 4 --launch eager";
+    "--preset glm-5 --scheme nvfp4 --tp-shard 0/8 --layers 0,5 --experts 8 --launch eager";
+constexpr std::string_view kTinyGlm = "--preset tiny-glm-5 --layers 0,5 --launch eager";
+constexpr std::string_view kLlama =
+    "--preset llama-3.1-8b --layers 5 --tp-shard 0/8 --launch eager";
+constexpr std::string_view kTinyLlama = "--preset tiny-llama --layers 5 --launch eager";
 constexpr std::string_view kQwen =
-    "--preset qwen3-30b-a3b --scale 0.25 --layers 4 --experts 16 --launch eager";
+    "--preset qwen3-30b-a3b --scale 0.25 --layers 5 --experts 16 --launch eager";
 // Of which the output matrix, or the scores that it gives, are much.
 constexpr std::string_view kWideHead =
     "--preset qwen3-30b-a3b --tp-shard 0/4 --layers 2 --experts 16 --launch eager";
 constexpr std::string_view kManyScores =
     "--preset qwen3-30b-a3b --scale 0.125 --layers 1 --experts 8 --launch eager";
-constexpr std::string_view kTinyQwen = "--preset tiny-qwen3-moe --layers 4 --launch eager";
+constexpr std::string_view kTinyQwen = "--preset tiny-qwen3-moe --layers 5 --launch eager";
 
 const std::vector<Draw> kPool{{"pool", 60'000, 240'000}, {"context", 256, 2'048}};
 const std::vector<Draw> kTinyPool{{"pool", 60'000, 120'000}, {"context", 64, 256}};
 
-std::vector<Pair> pool_pairs() {
+std::vector<Pair> cast_pairs() {
   return {
       {.name = "pool-cast-fused",
        .what = "the whole FP8 pool to BF16 in each layer; attention reads FP8 itself",
@@ -63,6 +64,11 @@ std::vector<Pair> pool_pairs() {
        .before = "--pool-tokens {pool}0",
        .after = "--pool-tokens {pool}",
        .left = 0.1},
+  };
+}
+
+std::vector<Pair> row_pairs() {
+  return {
       {.name = "pool-copy",
        .what = "each layer copies its whole pool; the new rows are written in place",
        .suspects = {"whole-pool-copy"},
@@ -103,8 +109,8 @@ std::vector<Pair> kernel_pairs() {
       {.name = "weight-dequant",
        .what = "attention's FP8 weights to BF16 before each use; a kernel that reads FP8",
        .suspects = {"weight-dequant"},
-       .model = "--preset llama-3.1-8b --scheme fp8 --layers 3 --tp-shard 0/2 --launch eager",
-       .tiny_model = "--preset tiny-llama --scheme fp8 --layers 4 --launch eager",
+       .model = "--preset llama-3.1-8b --scheme fp8 --layers 5 --tp-shard 0/4 --launch eager",
+       .tiny_model = "--preset tiny-llama --scheme fp8 --layers 5 --launch eager",
        .common = "--context {context}",
        .draws = {{"context", 128, 1'024}},
        .before = "--fault dequantize",
@@ -181,12 +187,17 @@ std::vector<Pair> host_pairs() {
       {.name = "host-work",
        .what = "the host prepares each step while the device waits; while it works",
        .suspects = {"host-work", "host-sync"},
-       .model = kQwen,
-       .tiny_model = kTinyQwen,
+       .model = kLlama,
+       .tiny_model = kTinyLlama,
        .common = "--context {context}",
-       .draws = {{"work", 20'000, 60'000}, {"context", 128, 512}},
+       .draws = {{"work", 6'000, 16'000}, {"context", 128, 512}},  // less than the device's time
        .before = "--fault host-work={work}",
        .after = ""},
+  };
+}
+
+std::vector<Pair> step_pairs() {
+  return {
       {.name = "graph-missing",
        .what = "no graph beyond a batch; one for every batch that occurs",
        .suspects = {"graph-missing"},
@@ -211,7 +222,7 @@ std::vector<Pair> host_pairs() {
        .what = "the host stands still now and then (garbage); never",
        .suspects = {"step-stall"},
        .model = "--preset tiny-qwen3-moe --layers 8 --launch eager",
-       .tiny_model = "--preset tiny-qwen3-moe --layers 4 --launch eager",
+       .tiny_model = "--preset tiny-qwen3-moe --layers 5 --launch eager",
        .common = "--context {context}",
        .draws = {{"stall", 300, 600}, {"context", 64, 256}},
        .before = "--fault stall={stall}",
@@ -221,9 +232,9 @@ std::vector<Pair> host_pairs() {
 }
 
 std::vector<Pair> all_pairs() {
-  std::vector<Pair> all = pool_pairs();
-  for (const std::vector<Pair>& more : {kernel_pairs(), host_pairs()})
-    all.insert(all.end(), more.begin(), more.end());
+  std::vector<Pair> all;
+  for (const auto& some : {cast_pairs(), row_pairs(), kernel_pairs(), host_pairs(), step_pairs()})
+    all.insert(all.end(), some.begin(), some.end());
   return all;
 }
 

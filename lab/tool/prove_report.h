@@ -13,9 +13,9 @@ namespace culprit::lab {
 struct Proof {
   const Pair* pair = nullptr;
   DrawnPair lines;
-  Nanos recorded = 0, before = 0;      // the fault's step as the trace has it, and without a recorder
-  Nanos predicted = 0, measured = 0;   // the step with the fix; predicted 0: nobody said
-  std::string named, confidence;       // empty: nobody
+  Nanos recorded = 0, before = 0;  // the fault's step as the trace has it, and without a recorder
+  Nanos predicted = 0, measured = 0;       // the step with the fix; predicted 0: nobody said
+  std::string named, confidence;           // empty: nobody
   std::vector<std::string> accused_after;  // of whom the fixed run is accused, likely or certain
   bool named_right = false, healthy_after = false;
 

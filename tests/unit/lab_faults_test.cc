@@ -94,7 +94,8 @@ TEST(Faults, AreSetByName) {
   EXPECT_EQ(faults.host_delay, 30'000);
   EXPECT_TRUE(set_fault("pool-copy", faults).ok());
   EXPECT_TRUE(faults.pool_copy);
-  for (const std::string_view wrong : {"host-delay", "host-delay=", "host-delay=-1", "pool-copy=1", ""})
+  for (const std::string_view wrong :
+       {"host-delay", "host-delay=", "host-delay=-1", "pool-copy=1", ""})
     EXPECT_FALSE(set_fault(wrong, faults).ok()) << wrong;
   const Status near = set_fault("pool-cop", faults);
   ASSERT_FALSE(near.ok());
