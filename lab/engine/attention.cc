@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/near.h"
+#include "lab/engine/operators.h"
 
 namespace culprit::lab {
 namespace {
@@ -18,6 +20,7 @@ constexpr std::int64_t kMostParts = 16;        // of a token's positions
 constexpr std::int64_t kFewestPositions = 64;  // in a part: below, merging costs more than it gains
 constexpr std::int64_t kPositionStep = 16;
 constexpr std::int64_t kGatherPositions = 128;
+constexpr std::int64_t kCopyBytes = 512 << 10;    // of a piece of the pool's copy
 constexpr std::int64_t kCastNumbers = 256 << 10;  // of a piece of the pool's cast
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) {
@@ -56,6 +59,9 @@ void Attention::carve(Carver& carver) {
   if (casts())
     copy_ = carver.take<Bf16>(shape.width *
                               (reading_ == Reading::kPoolCast ? shape.rows() : limits_.gathered));
+  if (copies() != Copies::kNone)
+    same_copy_ = carver.take<std::byte>(
+        shape.row_bytes() * (copies() == Copies::kPool ? shape.rows() : limits_.gathered));
   gathered_first_ = carver.take<std::int64_t>(limits_.tokens);
   parts_ = carver.take<std::int64_t>(limits_.tokens);
   const std::int64_t heads = limits_.tokens * layout_.heads;
@@ -77,7 +83,65 @@ Attention::Split Attention::split(std::int64_t count) {
 void Attention::operator()(int layer, std::span<const Reach> reaches, const float* q) {
   if (casts() && reading_ == Reading::kPoolCast) cast_pool(layer);
   if (casts() && reading_ == Reading::kGatherCast) gather(layer, reaches);
+  if (copies() == Copies::kPool) copy_pool(layer);
+  if (copies() == Copies::kRows) copy_rows(layer, reaches);
   attend(layer, reaches, q);
+}
+
+Attention::Copies Attention::copies() const {
+  const Faults& faults = launch_.faults();
+  if (casts()) return Copies::kNone;
+  return faults.pool_copy ? Copies::kPool : faults.layout_copy ? Copies::kRows : Copies::kNone;
+}
+
+// As an update out of place does, though nothing but the new rows is different.
+void Attention::copy_pool(int layer) {
+  const PoolShape& shape = pool_.shape();
+  const std::int64_t bytes = shape.rows() * shape.row_bytes();
+  const bool half = shape.format == KvFormat::kBf16;
+  const Launch launch{.kernel = "pool-copy",
+                      .symbol = half ? profile::Name("elementwise_copy_kernel<bf16, bf16>")
+                                     : profile::Name("elementwise_copy_kernel<e4m3, e4m3>"),
+                      .format = pool_.format_name(),
+                      .layer = layer,
+                      .read = bytes,
+                      .written = bytes,
+                      .tokens = shape.rows(),
+                      .rows = shape.width,
+                      .cols = shape.width};
+  const auto tensor = dtype_of(shape.format)(shape.rows(), 1, shape.width);
+  const Op outer(launch_, "aten::clone", tensor), op(launch_, "aten::copy_", tensor, tensor);
+  const std::byte* from = pool_.rows(layer).data;
+  launch_(launch, (bytes + kCopyBytes - 1) / kCopyBytes, [=, this](std::int64_t piece, int) {
+    const std::int64_t first = piece * kCopyBytes;
+    std::memcpy(same_copy_ + first, from + first,
+                static_cast<std::size_t>(std::min(kCopyBytes, bytes - first)));
+  });
+}
+
+void Attention::copy_rows(int layer, std::span<const Reach> reaches) {
+  const std::int64_t bytes = pool_.shape().row_bytes();
+  const bool half = pool_.shape().format == KvFormat::kBf16;
+  const Launch launch{.kernel = "layout-copy",
+                      .symbol = half ? profile::Name("elementwise_copy_kernel<bf16, bf16>")
+                                     : profile::Name("elementwise_copy_kernel<e4m3, e4m3>"),
+                      .format = pool_.format_name(),
+                      .layer = layer,
+                      .rows = pool_.shape().width,
+                      .cols = pool_.shape().width};
+  const Op outer(launch_, "aten::contiguous"), op(launch_, "aten::copy_");
+  const auto prepare = [=, this](Launch& its) {
+    its.tokens = place_gathered(reaches);
+    its.read = its.written = its.tokens * bytes;
+    return cut_.pieces();
+  };
+  launch_(launch, prepare, [=, this](std::int64_t piece, int) {
+    const Cut::Part part = cut_[piece];
+    const KvRows rows = pool_.rows(layer, reaches[static_cast<std::size_t>(part.item)].index);
+    std::byte* to = same_copy_ + (gathered_first_[part.item] + part.begin) * bytes;
+    for (std::int64_t i = part.begin; i < part.end; ++i, to += bytes)
+      std::memcpy(to, rows.data + rows.index[i] * rows.stride, static_cast<std::size_t>(bytes));
+  });
 }
 
 void Attention::cast_pool(int layer) {
@@ -146,6 +210,7 @@ void Attention::gather(int layer, std::span<const Reach> reaches) {
 }
 
 KvRows Attention::rows_of(int layer, const Reach& reach, std::int64_t token) const {
+  if (copies() != Copies::kNone) return copied_rows(reach, token);
   if (!casts()) return pool_.rows(layer, reach.index);
   const std::int64_t stride = pool_.shape().width * static_cast<std::int64_t>(sizeof(Bf16));
   const auto* copy = reinterpret_cast<const std::byte*>(copy_);
@@ -155,6 +220,15 @@ KvRows Attention::rows_of(int layer, const Reach& reach, std::int64_t token) con
           .data = copy + gathered_first_[token] * stride,
           .stride = stride,
           .index = nullptr};
+}
+
+KvRows Attention::copied_rows(const Reach& reach, std::int64_t token) const {
+  const PoolShape& shape = pool_.shape();
+  const bool pool = copies() == Copies::kPool;
+  return {.format = shape.format,
+          .data = same_copy_ + (pool ? 0 : gathered_first_[token] * shape.row_bytes()),
+          .stride = shape.row_bytes(),
+          .index = pool ? reach.index : nullptr};
 }
 
 Partial Attention::extra(std::int64_t slot, std::int64_t head) const {

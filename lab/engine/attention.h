@@ -68,10 +68,16 @@ class Attention {
   bool casts() const {
     return pool_.shape().format == KvFormat::kE4m3 && reading_ != Reading::kFused;
   }
+  // Copies that a fault makes of an unchanged row format; kNone: rows are read where they lie.
+  enum class Copies : std::uint8_t { kNone, kPool, kRows };
+  Copies copies() const;
   void cast_pool(int layer);
+  void copy_pool(int layer);
+  void copy_rows(int layer, std::span<const Reach> reaches);
   void gather(int layer, std::span<const Reach> reaches);
   std::int64_t place_gathered(std::span<const Reach> reaches);
   std::int64_t place_parts(std::span<const Reach> reaches, Launch& launch);
+  KvRows copied_rows(const Reach& reach, std::int64_t token) const;
   KvRows rows_of(int layer, const Reach& reach, std::int64_t token) const;
   Partial partial(std::int64_t token, std::int64_t part, std::int64_t head) const;
   Partial extra(std::int64_t slot, std::int64_t head) const;
@@ -87,6 +93,7 @@ class Attention {
   Reading reading_;
   AttentionLimits limits_;
   Bf16* copy_ = nullptr;                    // of the pool, or of the gathered rows
+  std::byte* same_copy_ = nullptr;          // the same in the pool's own format
   std::int64_t* gathered_first_ = nullptr;  // [tokens] the first row of a token's reach in copy_
   float *out_ = nullptr, *max_ = nullptr, *sum_ = nullptr;  // of each token's first part
   float* extra_ = nullptr;                                  // partials beyond the first

@@ -26,7 +26,7 @@ Status check(const EngineOptions& options) {
     if (size < 1 || size > kMost)
       return refused(fmt::format("{} of {}", name, size), "the engine's options",
                      fmt::format("between 1 and {}", kMost));
-  if (options.launch == LaunchMode::kGraph && options.habits.sync_per_layer)
+  if (options.launch == LaunchMode::kGraph && options.faults.sync_per_layer)
     return refused("a wait behind each layer of a graph", "the engine's options",
                    "the host is not there while a graph runs: launch eagerly");
   return Ok{};
@@ -59,10 +59,13 @@ Engine::Engine(const Weights& weights, const EngineOptions& options, Pool pool)
       stream_(options.threads > 0 ? options.threads : static_cast<int>(usable_cores().size()),
               options.launch == LaunchMode::kEager ? Stream::Host::kBesideLeader
                                                    : Stream::Host::kAnywhere),
-      launch_(stream_, options.habits),
-      forward_launch_(stream_, options.habits),
-      pool_(std::move(pool)),
-      sampler_(vocab_) {
+      launch_(stream_, options.faults),
+      forward_launch_(stream_, options.faults),
+      pool_(std::move(pool)) {
+  for (int thread = 0; thread < stream_.threads(); ++thread)
+    samplers_.emplace_back(vocab_);
+  if (options.faults.blocking_copy)
+    logits_copy_.resize(static_cast<std::size_t>(options.batch * vocab_));
   rows_.reserve(static_cast<std::size_t>(options.batch + options.chunk));
   planned_.reserve(static_cast<std::size_t>(options.batch));
   running_.reserve(static_cast<std::size_t>(options.batch));
@@ -106,11 +109,13 @@ StepReport Engine::step() {
   admit();
   plan(report);
   if (rows_.empty()) return report;
+  report.requests = static_cast<std::int64_t>(planned_.size());
   const profile::Step span({.batch = static_cast<std::int64_t>(planned_.size()),
                             .tokens = static_cast<std::int64_t>(rows_.size()),
                             .kind = report.prefilled == 0 ? profile::Name("DECODE")
                                     : report.decoded == 0 ? profile::Name("EXTEND")
                                                           : profile::Name("MIXED")});
+  waste_time();
   launch_forward();
   launch_draws();
   launch_.synchronize();
@@ -118,9 +123,20 @@ StepReport Engine::step() {
   return report;
 }
 
+// What a host does between two steps that has nothing to do with launching.
+void Engine::waste_time() {
+  const Faults& faults = options_.faults;
+  const bool stalls = faults.stall > 0 && steps_++ % kStallEvery == kStallEvery - 1;
+  if (faults.host_work == 0 && !stalls) return;
+  const Op op(launch_, stalls ? profile::Name("collect_garbage") : profile::Name("prepare_batch"));
+  Launcher::busy(faults.host_work + (stalls ? faults.stall : 0));
+}
+
 void Engine::launch_forward() {
   const StepRows rows = forward_->bring_in(launch_, rows_);
-  if (options_.launch == LaunchMode::kEager) return (*forward_)(rows);
+  const std::int64_t limit = options_.faults.graph_limit;
+  const bool beyond = limit > 0 && static_cast<std::int64_t>(planned_.size()) > limit;
+  if (options_.launch == LaunchMode::kEager || beyond) return (*forward_)(rows);
   launch_.graph(forward_launch_, [forward = forward_.get(), rows] { (*forward)(rows); });
 }
 
@@ -166,7 +182,9 @@ void Engine::plan(StepReport& report) {
     }
     if (complete) state.logits = logits++;
     planned_.push_back({running_[place], count});
-    (state.length() == state.prompt || count > 1 ? report.prefilled : report.decoded) += count;
+    // The one token behind a context that nobody computed is a decode step's.
+    const bool first = state.length() == state.prompt && state.context == 0;
+    (first || count > 1 ? report.prefilled : report.decoded) += count;
   }
 }
 
@@ -191,19 +209,35 @@ void Engine::launch_draws() {
   const auto requests = static_cast<std::int64_t>(planned_.size());
   Launch launch = row_launch("sampling", "sampling_kernel", -1, requests, vocab_);
   launch.written = requests * 4;
+  if (options_.faults.blocking_copy) copy_logits();
   {
     const Op op(launch_, "sampling", profile::kFloat(requests, vocab_));
-    launch_(launch, 1, [this](std::int64_t, int) {
-      for (std::size_t i = 0; i < planned_.size(); ++i) {
-        const State& state = states_[planned_[i].request];
-        if (state.logits < 0) continue;
-        const std::int64_t generated = state.length() - state.prompt;
-        drawn_[i] = sampler_(forward_->logits(state.logits), state.sampling, generated);
-      }
+    const std::int64_t pieces = options_.faults.single_block ? 1 : requests;
+    launch_(launch, pieces, [this, pieces, requests](std::int64_t piece, int thread) {
+      for (std::int64_t i = piece; i < requests; i += pieces) draw(i, thread);
     });
   }
   const Op op(launch_, "aten::copy_", profile::kInt32(requests), profile::kInt32(requests));
   launch_.copy(profile::kCopyOut, next_.data(), drawn_.data(), requests * 4);
+}
+
+void Engine::draw(std::int64_t place, int thread) {
+  const auto at = static_cast<std::size_t>(place);
+  const State& state = states_[planned_[at].request];
+  if (state.logits < 0) return;
+  Sampler& sampler = samplers_[static_cast<std::size_t>(thread)];
+  drawn_[at] =
+      sampler(forward_->logits(state.logits), state.sampling, state.length() - state.prompt);
+}
+
+// As servers do that look at the scores themselves, for log probabilities or penalties.
+void Engine::copy_logits() {
+  std::int64_t rows = 0;
+  for (const Planned& planned : planned_) rows += states_[planned.request].logits >= 0 ? 1 : 0;
+  if (rows == 0) return;
+  const std::int64_t vocab = weights_.lm_head.rows;
+  const Op op(launch_, "aten::copy_", profile::kFloat(rows, vocab), profile::kFloat(rows, vocab));
+  launch_.copy_to_pageable(logits_copy_.data(), forward_->logits(0).data(), rows * vocab * 4);
 }
 
 void Engine::take_draws() {

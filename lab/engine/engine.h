@@ -28,7 +28,7 @@ struct EngineOptions {
   std::int64_t longest = 4096;  // tokens of a request, prompt and answer
   std::int64_t chunk = 64;      // prompt tokens in a step, beside those that decode
   LaunchMode launch = LaunchMode::kGraph;
-  Habits habits = {};
+  Faults faults = {};
   Ranks* ranks = nullptr;  // with the other shares of the model; they make the same calls
 };
 
@@ -43,6 +43,7 @@ struct Request {
 
 struct StepReport {
   std::int64_t prefilled = 0, decoded = 0, evicted = 0;  // tokens, tokens, requests
+  std::int64_t requests = 0;                             // in the step
 };
 
 class Engine {
@@ -96,8 +97,11 @@ class Engine {
   void make_up_context(State& state);
   void plan(StepReport& report);
   bool make_room(std::size_t place, std::int64_t tokens, StepReport& report);
+  void waste_time();
   void launch_forward();
   void launch_draws();
+  void draw(std::int64_t place, int thread);
+  void copy_logits();
   void take_draws();
 
   const Weights& weights_;
@@ -108,7 +112,7 @@ class Engine {
   Launcher forward_launch_;  // of whoever walks through the forward pass: in a graph the stream
   Pool pool_;
   std::unique_ptr<Forward> forward_;
-  Sampler sampler_;
+  std::vector<Sampler> samplers_;     // one per thread
   std::vector<State> states_;         // by number
   std::vector<std::size_t> waiting_;  // the next one last
   std::vector<std::size_t> running_;  // the oldest first
@@ -116,6 +120,8 @@ class Engine {
   std::vector<Planned> planned_;
   // [batch] the token after each of `planned_`: where the stream writes it, and the host's copy.
   std::vector<std::int32_t> drawn_, next_;
+  std::vector<float> logits_copy_;  // the host's, where it takes one
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace culprit::lab

@@ -1,5 +1,7 @@
 #include "lab/engine/forward.h"
 
+#include <algorithm>
+
 namespace culprit::lab {
 namespace {
 
@@ -41,19 +43,28 @@ Forward::Forward(const Weights& weights, Pool&, const Kernels& kernels, Launcher
       tools_{kernels, launch, Linear(kernels, launch)},
       rope_(config_, is_mla(weights) ? config_.rope_dim : config_.head_dim),
       mlp_(weights, tools_, limits) {
-  if (ranks == nullptr) return;
-  std::string members;
-  for (int rank = 0; rank < ranks->size(); ++rank)
-    members += (rank == 0 ? "[" : ", ") + std::to_string(rank);
-  sum_ = {"allreduce", ranks->size(), profile::Name::lasting(ranks->group()),
-          profile::intern(members + "]")};
-  gather_ = sum_;
-  gather_.collective = "_allgather_base";
+  if (ranks != nullptr) {
+    std::string members;
+    for (int rank = 0; rank < ranks->size(); ++rank)
+      members += (rank == 0 ? "[" : ", ") + std::to_string(rank);
+    sum_ = {"allreduce", ranks->size(), profile::Name::lasting(ranks->group()),
+            profile::intern(members + "]")};
+    gather_ = sum_;
+    gather_.collective = "_allgather_base";
+  }
+  if (!launch.faults().dequantize) return;
+  for (const LayerWeights& layer : weights.layers) {
+    const MlaWeights& mla = layer.mla;
+    const GqaWeights& gqa = layer.gqa;
+    tools_.linear.unpack_before_use(
+        {&mla.q_a, &mla.q_b, &mla.kv_a, &mla.o, &gqa.q, &gqa.k, &gqa.v, &gqa.o});
+  }
 }
 
 std::int64_t Forward::carve(Carver carver) {
   rows_ = carver.take<StepRow>(limits_.rows);
   rope_.carve(carver, limits_.rows);
+  tools_.linear.carve(carver);
   if (mla_) mla_->carve(carver);
   if (gqa_) gqa_->carve(carver);
   mlp_.carve(carver);
@@ -89,7 +100,7 @@ void Forward::operator()(const StepRows& rows) {
     mlp_(layer, tokens, normed_, y_);
     all_reduce("all-reduce mlp", layer, tokens, y_);
     y_pending_ = true;
-    if (tools_.launch.habits().sync_per_layer) tools_.launch.synchronize();
+    if (tools_.launch.faults().sync_per_layer) tools_.launch.synchronize();
   }
   head(rows);
 }
@@ -121,12 +132,15 @@ void Forward::embed(const StepRows& rows) {
 
 void Forward::normalise(std::string_view kernel, int layer, const Norm& gains, std::int64_t tokens,
                         const Input& in) {
+  if (tools_.launch.faults().small_kernels) return normalise_by_parts(layer, gains, tokens, in);
   const std::int64_t hidden = config_.hidden;
   const bool adds = y_pending_;
   const Op op(tools_.launch, "fused_add_rmsnorm", profile::kFloat(tokens, hidden),
               profile::kFloat(tokens, hidden), profile::kFloat(hidden));
-  tools_.launch(row_launch(kernel, "fused_add_rms_norm_kernel", layer, tokens, hidden), tokens,
+  const std::int64_t rows = std::max(tokens, tools_.launch.faults().grid_rows);
+  tools_.launch(row_launch(kernel, "fused_add_rms_norm_kernel", layer, tokens, hidden), rows,
                 [=, this, &gains](std::int64_t t, int) {
+                  if (t >= tokens) return;
                   float* x = x_ + t * hidden;
                   if (adds) tools_.kernels.add_scaled(y_ + t * hidden, 1, hidden, x);
                   float* normed = normed_ + t * hidden;
@@ -135,6 +149,35 @@ void Forward::normalise(std::string_view kernel, int layer, const Norm& gains, s
                   in.prepare(tools_.kernels, normed, t);
                 });
   y_pending_ = false;
+}
+
+// The same, a kernel for each operator of the model's own code.
+void Forward::normalise_by_parts(int layer, const Norm& gains, std::int64_t tokens,
+                                 const Input& in) {
+  const std::int64_t hidden = config_.hidden;
+  const auto shape = profile::kFloat(tokens, hidden);
+  if (y_pending_) {
+    const Op op(tools_.launch, "aten::add_", shape, shape);
+    tools_.launch(
+        row_launch("residual", "vectorized_elementwise_kernel<add>", layer, tokens, hidden), tokens,
+        [=, this](std::int64_t t, int) {
+          tools_.kernels.add_scaled(y_ + t * hidden, 1, hidden, x_ + t * hidden);
+        });
+  }
+  y_pending_ = false;
+  {
+    const Op op(tools_.launch, "rmsnorm", shape, profile::kFloat(hidden));
+    tools_.launch(row_launch("norm", "rms_norm_kernel", layer, tokens, hidden), tokens,
+                  [=, this, &gains](std::int64_t t, int) {
+                    tools_.kernels.rms_norm(x_ + t * hidden, gains.data(),
+                                            static_cast<float>(config_.rms_eps), hidden,
+                                            normed_ + t * hidden);
+                  });
+  }
+  const Op op(tools_.launch, "aten::copy_", shape, shape);
+  tools_.launch(
+      row_launch("norm output", prepare_symbol(Activations::kFloat), layer, tokens, hidden), tokens,
+      [=, this](std::int64_t t, int) { in.prepare(tools_.kernels, normed_ + t * hidden, t); });
 }
 
 void Forward::attention(int layer, const StepRows& rows) {
@@ -181,9 +224,20 @@ void Forward::head(const StepRows& rows) {
                     }
                   });
   }
-  tools_.linear("lm_head", -1,
-                {{&weights_.lm_head, in.of(weights_.lm_head), own_logits_, weights_.lm_head.rows}});
+  score(in.of(weights_.lm_head));
   if (ranks_ != nullptr) gather_logits(wanted);
+}
+
+void Forward::score(const Batch& all) {
+  const Matrix& head = weights_.lm_head;
+  if (!tools_.launch.faults().head_per_request)
+    return tools_.linear("lm_head", -1, {{&head, all, own_logits_, head.rows}});
+  for (std::int64_t row = 0; row < all.tokens; ++row) {
+    Batch one = all;
+    one.tokens = 1;
+    one.data = all.token(row);
+    tools_.linear("lm_head", -1, {{&head, one, own_logits_ + row * head.rows, head.rows}});
+  }
 }
 
 // The parts of the vocabulary, side by side.

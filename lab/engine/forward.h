@@ -47,11 +47,13 @@ class Forward {
   // x += y of the block before; then the norm of x, made ready for its readers.
   void normalise(std::string_view kernel, int layer, const Norm& gains, std::int64_t tokens,
                  const Input& in);
+  void normalise_by_parts(int layer, const Norm& gains, std::int64_t tokens, const Input& in);
   void attention(int layer, const StepRows& rows);
   void all_reduce(std::string_view kernel, int layer, std::int64_t tokens, float* values);
   void head(const StepRows& rows);
   void gather_logits(std::int64_t wanted);
   std::int64_t vocab() const { return weights_.lm_head.rows * (ranks_ ? ranks_->size() : 1); }
+  void score(const Batch& all);  // of the rows that want it
 
   const Weights& weights_;
   const ModelConfig& config_;

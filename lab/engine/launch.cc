@@ -5,12 +5,22 @@
 namespace culprit::lab {
 
 void Launcher::copy(profile::Name what, void* to, const void* from, std::int64_t bytes) {
-  busy(habits_.host_delay);
+  busy(faults_.host_delay);
   const profile::Launch call(profile::kCopyAsync);
   stream_.launch([what, to, from, bytes, ticket = call.ticket()](Workers&) {
     const profile::Copy span(ticket, what, {.bytes = bytes});
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
   });
+}
+
+void Launcher::copy_to_pageable(void* to, const void* from, std::int64_t bytes) {
+  busy(faults_.host_delay);
+  const profile::Launch call(profile::kCopyAndWait);
+  stream_.launch([to, from, bytes, ticket = call.ticket()](Workers&) {
+    const profile::Copy span(ticket, "Memcpy DtoH (Device -> Pageable)", {.bytes = bytes});
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  });
+  stream_.synchronize();
 }
 
 void Launcher::synchronize() {

@@ -12,7 +12,7 @@
 
 #include "base/id.h"
 #include "culprit/profile.h"
-#include "lab/engine/habits.h"
+#include "lab/engine/faults.h"
 #include "lab/engine/stream.h"
 
 namespace culprit::lab {
@@ -51,10 +51,10 @@ class Recorder {
 
 class Launcher {
  public:
-  explicit Launcher(Stream& stream, const Habits& habits = {}) : stream_(stream), habits_(habits) {}
+  explicit Launcher(Stream& stream, const Faults& faults = {}) : stream_(stream), faults_(faults) {}
   void set_recorder(Recorder* recorder) { recorder_ = recorder; }  // null: nobody looks
   int threads() const { return stream_.threads(); }
-  const Habits& habits() const { return habits_; }
+  const Faults& faults() const { return faults_; }
 
   // body(piece, thread) for each piece of [0, pieces).
   template <class Body>
@@ -72,7 +72,7 @@ class Launcher {
     } else if (mode_ == Mode::kInGraph) {
       run(*workers_, launch, ticket_, prepare, body);
     } else {
-      busy(habits_.host_delay);
+      busy(faults_.host_delay);
       const profile::Launch call;
       stream_.launch([this, launch, prepare, body, ticket = call.ticket()](Workers& workers) {
         run(workers, launch, ticket, prepare, body);
@@ -81,18 +81,21 @@ class Launcher {
   }
   // Bytes between host and device, in the order of the stream. `what`: profile::kCopyIn, kCopyOut.
   void copy(profile::Name what, void* to, const void* from, std::int64_t bytes);
+  // To memory that the device cannot reach by itself: the host stands in the call until all is there.
+  void copy_to_pageable(void* to, const void* from, std::int64_t bytes);
   // One launch of all kernels that walk() launches through `inner`, which nobody else uses meanwhile.
   template <class Walk>
   void graph(Launcher& inner, const Walk& walk) {
     std::uint32_t works = 0;
     if (profile::recording()) works = inner.count(walk);
-    busy(habits_.host_delay);
+    busy(faults_.host_delay);
     const profile::Launch call(profile::kLaunchGraph, works);
     stream_.launch([&inner, walk, ticket = call.ticket()](Workers& workers) {
       inner.walk_in_graph(walk, ticket, workers);
     });
   }
   void synchronize();
+  static void busy(Nanos time);  // the calling thread works so long
   // Whether operators are recorded: not while a graph is counted or replayed.
   bool records_ops() const { return mode_ == Mode::kEager && profile::recording(); }
 
@@ -139,10 +142,9 @@ class Launcher {
     if (recorder_ != nullptr) recorder_->launched(launch, start, now());
   }
   static profile::Message message_of(const Launch& launch);
-  static void busy(Nanos time);
 
   Stream& stream_;
-  Habits habits_;
+  Faults faults_;
   Recorder* recorder_ = nullptr;
   // Of the thread that walks: the host's, or in a graph the stream's.
   Mode mode_ = Mode::kEager;

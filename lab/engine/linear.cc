@@ -10,7 +10,8 @@ namespace {
 constexpr std::int64_t kPieceBytes = 64 << 10;
 // A row of weights serves this many tokens in the time in which it is read; more need smaller pieces.
 constexpr std::int64_t kTokensPerRead = 4;
-constexpr std::int64_t kRowsTogether = 16;  // kernels work on a few rows at once
+constexpr std::int64_t kUnpackNumbers = 128 << 10;  // of a piece
+constexpr std::int64_t kRowsTogether = 16;          // kernels work on a few rows at once
 
 std::int64_t piece_rows(const LinearTask& task) {
   const std::int64_t work =
@@ -112,8 +113,9 @@ void Linear::operator()(std::string_view kernel, int layer, std::initializer_lis
   Few few;
   std::int32_t pieces = 0;
   std::size_t i = 0;
-  for (const LinearTask& task : tasks) {
-    if (idle(task)) continue;
+  for (const LinearTask& given : tasks) {
+    if (idle(given)) continue;
+    const LinearTask task = unpack(layer, given, line);
     const std::int64_t part = piece_rows(task);
     pieces += static_cast<std::int32_t>((task.weights->rows + part - 1) / part);
     few.tasks[i] = task;
@@ -135,6 +137,53 @@ void Linear::operator()(std::string_view kernel, int layer, std::initializer_lis
     const std::int64_t begin = (piece - before) * part;
     run(kernels, task, begin, std::min(begin + part, task.weights->rows));
   });
+}
+
+void Linear::unpack_before_use(std::initializer_list<const Matrix*> layer) {
+  constexpr std::int64_t kAligned = 64;  // numbers
+  std::int64_t at = 0;
+  for (const Matrix* packed : layer) {
+    if (packed->empty() || packed->format != Format::kE4m3) continue;
+    Unpacked& unpacked = unpacked_of_[packed];
+    unpacked.matrix = *packed;
+    unpacked.matrix.format = Format::kBf16;
+    unpacked.at = at;
+    at += (packed->rows * packed->cols + kAligned - 1) / kAligned * kAligned;
+  }
+  most_unpacked_ = std::max(most_unpacked_, at);
+}
+
+void Linear::carve(Carver& carver) {
+  unpacked_ = carver.take<Bf16>(most_unpacked_);
+  for (auto& [packed, unpacked] : unpacked_of_)
+    unpacked.matrix.data = reinterpret_cast<const std::byte*>(unpacked_ + unpacked.at);
+}
+
+LinearTask Linear::unpack(int layer, const LinearTask& task, profile::Location line) {
+  const auto found = unpacked_of_.find(task.weights);
+  if (found == unpacked_of_.end()) return task;
+  const Matrix& packed = *task.weights;
+  const std::int64_t numbers = packed.rows * packed.cols;
+  const Launch launch{.kernel = "weight dequant",
+                      .symbol = "weight_dequant_kernel<e4m3, bf16>",
+                      .format = "e4m3",
+                      .layer = layer,
+                      .read = packed.bytes(),
+                      .written = 2 * numbers,
+                      .tokens = packed.rows,
+                      .rows = packed.cols,
+                      .cols = packed.cols};
+  const Op op(launch_, profile::Call(profile::Name("weight_dequant"), line),
+              profile::kE4m3(packed.rows, packed.cols));
+  launch_(launch, (numbers + kUnpackNumbers - 1) / kUnpackNumbers,
+          [&kernels = kernels_, numbers, from = reinterpret_cast<const std::uint8_t*>(packed.data),
+           to = unpacked_ + found->second.at](std::int64_t piece, int) {
+            const std::int64_t first = piece * kUnpackNumbers;
+            kernels.cast_pool(from + first, std::min(kUnpackNumbers, numbers - first), to + first);
+          });
+  LinearTask unpacked = task;
+  unpacked.weights = &found->second.matrix;
+  return unpacked;
 }
 
 void Linear::operator()(std::string_view kernel, int layer, const LinearPlan& plan,

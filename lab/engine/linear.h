@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 
 #include "lab/engine/cut.h"
 #include "lab/engine/launch.h"
@@ -71,6 +72,10 @@ class LinearPlan {
 class Linear {
  public:
   Linear(const Kernels& kernels, Launcher& launch) : kernels_(kernels), launch_(launch) {}
+  // FP8 weights of one layer after the other, to be unpacked to BF16 before each use. The sums stay the
+  // same to the bit, for scales are applied as before. Then carve() takes room for a layer's.
+  void unpack_before_use(std::initializer_list<const Matrix*> layer);
+  void carve(Carver& carver);
   // Up to kMostTasks tasks that read one input. Those without tokens or weights are left out of the
   // bytes, and cost nothing.
   void operator()(std::string_view kernel, int layer, std::initializer_list<LinearTask> tasks,
@@ -111,8 +116,18 @@ class Linear {
     kernels.linear(*task.weights, task.x, begin, end, task.y, task.y_stride);
   }
 
+  struct Unpacked {
+    Matrix matrix;
+    std::int64_t at = 0;  // in unpacked_
+  };
+  // The task over its unpacked weights, if they are to be unpacked: by a kernel that is launched first.
+  LinearTask unpack(int layer, const LinearTask& task, profile::Location line);
+
   const Kernels& kernels_;
   Launcher& launch_;
+  std::map<const Matrix*, Unpacked> unpacked_of_;
+  Bf16* unpacked_ = nullptr;
+  std::int64_t most_unpacked_ = 0;  // numbers of a layer
 };
 
 }  // namespace culprit::lab

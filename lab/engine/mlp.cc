@@ -188,7 +188,7 @@ Gemm MlpBlock::gemm_of(const LayerWeights& layer, std::int64_t pairs, bool down)
 void MlpBlock::run_groups(int layer, std::int64_t tokens, const float* x) {
   const LayerWeights& w = weights_.layers[at(layer)];
   const bool dense = w.experts.empty();
-  const std::int64_t pairs = pairs_of(w, tokens), hidden = config_.hidden, stride = 2 * widest_;
+  const std::int64_t pairs = pairs_of(w, tokens), hidden = config_.hidden;
   const Gemm gate_up = gemm_of(w, pairs, false);
   {
     // A dense layer has nothing to decide, and no launch of its own for that.
@@ -209,19 +209,33 @@ void MlpBlock::run_groups(int layer, std::int64_t tokens, const float* x) {
         });
   }
   tools_.linear(dense ? "mlp gate_up" : "expert gate_up", layer, gate_up_plan_, gate_up);
-  {
-    const Op op(tools_.launch, "silu_and_mul", profile::kFloat(pairs, gate_up.rows));
-    tools_.launch(
-        row_launch("silu_mul", "silu_and_mul_kernel", layer, pairs, widest_),
-        [this](Launch& launch) { return each_pair(launch, widest_); },
-        [=, this](std::int64_t pair, int) {
-          const Group& group = group_[group_of_[pair]];
-          float* gate = gate_up_ + pair * stride;
-          tools_.kernels.silu_mul(gate, gate + widest_, group.mlp->gate.rows, gate);
-          down_input(group).prepare(tools_.kernels, gate, pair - group.first);
-        });
-  }
+  activate(layer, pairs, gate_up.rows);
   tools_.linear(dense ? "mlp down" : "expert down", layer, down_plan_, gemm_of(w, pairs, true));
+}
+
+void MlpBlock::activate(int layer, std::int64_t pairs, std::int64_t width) {
+  const std::int64_t stride = 2 * widest_;
+  const bool parts = tools_.launch.faults().small_kernels;
+  {
+    const Op op(tools_.launch, "silu_and_mul", profile::kFloat(pairs, width));
+    tools_.launch(row_launch("silu_mul", "silu_and_mul_kernel", layer, pairs, widest_),
+                  [this](Launch& launch) { return each_pair(launch, widest_); },
+                  [=, this](std::int64_t pair, int) {
+                    const Group& group = group_[group_of_[pair]];
+                    float* gate = gate_up_ + pair * stride;
+                    tools_.kernels.silu_mul(gate, gate + widest_, group.mlp->gate.rows, gate);
+                    if (!parts) down_input(group).prepare(tools_.kernels, gate, pair - group.first);
+                  });
+  }
+  if (!parts) return;
+  const Op op(tools_.launch, "aten::copy_", profile::kFloat(pairs, widest_),
+              profile::kFloat(pairs, widest_));
+  tools_.launch(
+      row_launch("down input", prepare_symbol(Activations::kFloat), layer, pairs, widest_), pairs,
+      [=, this](std::int64_t pair, int) {
+        const Group& group = group_[group_of_[pair]];
+        down_input(group).prepare(tools_.kernels, gate_up_ + pair * stride, pair - group.first);
+      });
 }
 
 void MlpBlock::combine(int layer, std::int64_t tokens, float* y) {

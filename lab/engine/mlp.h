@@ -26,6 +26,7 @@ class MlpBlock {
   void route(int layer, std::int64_t tokens, const float* x);
   void align(int layer, std::int64_t tokens);
   void run_groups(int layer, std::int64_t tokens, const float* x);
+  void activate(int layer, std::int64_t pairs, std::int64_t width);
   void combine(int layer, std::int64_t tokens, float* y);
   const Mlp& for_all(const LayerWeights& layer) const {  // the group of all tokens; may be empty
     return layer.experts.empty() ? layer.dense : layer.shared;

@@ -19,7 +19,7 @@ struct Sampling {
 
 class Sampler {
  public:
-  explicit Sampler(std::int64_t vocab);
+  explicit Sampler(std::int64_t vocab);  // for one thread at a time
   // The token after `generated` earlier ones. Allocates nothing; linear in the vocabulary, and the
   // candidates are sorted where top_k or top_p ask for an order.
   std::int32_t operator()(std::span<const float> logits, const Sampling& sampling,

@@ -52,13 +52,12 @@ void dequantize_blocks(const std::byte* data, std::span<float> values) {
   }
 }
 
-void dequantize_e4m3(const Matrix& m, std::int64_t row, const std::byte* data, float* values) {
-  for (std::int64_t i = 0; i < m.cols; ++i) {
-    values[i] = from_e4m3(load<std::uint8_t>(data, i));
-    if (m.block_scales == nullptr) continue;
-    const std::int64_t block_row = row / m.scale_block * blocks_of(m.cols, m.scale_block);
+// By the scales of their blocks, where there are some: kE4m3 and what was unpacked from it.
+void scale_blocks(const Matrix& m, std::int64_t row, float* values) {
+  if (m.block_scales == nullptr) return;
+  const std::int64_t block_row = row / m.scale_block * blocks_of(m.cols, m.scale_block);
+  for (std::int64_t i = 0; i < m.cols; ++i)
     values[i] *= load<float>(m.block_scales, block_row + i / m.scale_block);
-  }
 }
 
 void dequantize_nvfp4(const Matrix& m, std::int64_t row, const std::byte* data, float* values) {
@@ -84,9 +83,11 @@ void decode_row(const Matrix& m, std::int64_t row, std::span<float> values) {
     case Format::kBf16:
       for (std::int64_t i = 0; i < m.cols; ++i)
         values[static_cast<std::size_t>(i)] = from_bf16(load<Bf16>(data, i));
-      return;
+      return scale_blocks(m, row, values.data());
     case Format::kE4m3:
-      return dequantize_e4m3(m, row, data, values.data());
+      for (std::int64_t i = 0; i < m.cols; ++i)
+        values[static_cast<std::size_t>(i)] = from_e4m3(load<std::uint8_t>(data, i));
+      return scale_blocks(m, row, values.data());
     case Format::kNvfp4:
       return dequantize_nvfp4(m, row, data, values.data());
     case Format::kQ8_0:
@@ -115,7 +116,7 @@ std::int64_t Matrix::row_bytes() const {
 std::int64_t Matrix::bytes() const {
   std::int64_t scales = 0;
   if (format == Format::kNvfp4) scales = rows * (cols / kNvfp4Block);
-  if (format == Format::kE4m3 && block_scales != nullptr)
+  if (format != Format::kNvfp4 && block_scales != nullptr)
     scales = blocks_of(rows, scale_block) * blocks_of(cols, scale_block) *
              static_cast<std::int64_t>(sizeof(float));
   return rows * row_bytes() + scales;
@@ -126,7 +127,7 @@ Matrix Matrix::slice(std::int64_t first, std::int64_t count) const {
   part.rows = count;
   part.data = data + first * row_bytes();
   if (format == Format::kNvfp4) part.block_scales = block_scales + first * (cols / kNvfp4Block);
-  if (format == Format::kE4m3 && block_scales != nullptr)
+  if (format != Format::kNvfp4 && block_scales != nullptr)
     part.block_scales = block_scales + first / scale_block * blocks_of(cols, scale_block) *
                                            static_cast<std::int64_t>(sizeof(float));
   return part;

@@ -12,7 +12,7 @@ namespace culprit::lab {
 enum class Format : std::uint8_t {
   kF32,
   kF16,
-  kBf16,
+  kBf16,   // block scales as below, where it was unpacked from kE4m3
   kE4m3,   // with `scale`, or with one float per 128 x 128 block
   kNvfp4,  // ModelOpt: codes, E4M3 block scales, `scale` = weight_scale_2, `input_scale`
   kQ8_0,

@@ -11,6 +11,7 @@
 #include "lab/kernels/roof.h"
 #include "lab/tool/bench_report.h"
 #include "lab/tool/commands.h"
+#include "lab/tool/decoding.h"
 #include "lab/tool/model.h"
 #include "lab/tool/ranks.h"
 #include "lab/tool/recording.h"
@@ -27,54 +28,24 @@ std::int64_t steps_of(const Options& options) {
   return std::max(options.steps, options.profile_warmup + options.profile_steps - kWarmUp);
 }
 
-EngineOptions engine_options(const Options& options, Ranks* ranks, const BenchRun& run) {
-  EngineOptions out;
-  out.longest = run.context + 1 + kWarmUp + steps_of(options);
-  const std::int64_t pages = (out.longest + options.page - 1) / options.page;
-  out.threads = options.threads;
-  out.isa = options.isa.value_or(best_isa());
-  out.reading = run.reading;
-  out.pool_format = options.kv_format;
-  out.batch = run.batch;
-  out.page = options.page;
-  out.pool_tokens = options.pool_tokens > 0 ? options.pool_tokens : run.batch * pages * out.page;
-  out.launch = launch_mode(options);
-  out.habits = options.habits;
-  out.chunk = 1;  // contexts are drawn: every step decodes
-  out.ranks = ranks;
-  return out;
-}
-
-Status prepare(const Options& options, const Weights& weights, Ranks* ranks, const BenchRun& run,
-               std::unique_ptr<Engine>& engine) {
-  TRY(engine, Engine::make(weights, engine_options(options, ranks, run)));
-  for (std::int64_t i = 0; i < run.batch; ++i) {
-    Request request;
-    const auto place = static_cast<std::uint64_t>(i);
-    request.prompt = {static_cast<std::int32_t>(uniform(options.seed, place) *
-                                                static_cast<double>(engine->vocab()))};
-    request.new_tokens = kWarmUp + steps_of(options);
-    request.context = run.context;
-    request.sampling.seed = options.seed + place;
-    TRY([[maybe_unused]] const std::size_t number, engine->submit(std::move(request)));
-  }
-  return Ok{};
-}
-
 Status measure(const Options& options, const Weights& weights, Ranks* ranks, Screen& screen,
                BenchRun& run) {
-  std::unique_ptr<Engine> engine;
-  TRY([[maybe_unused]] const Ok ready,
-      agreed(ranks, prepare(options, weights, ranks, run, engine)));
-  run.pool_tokens = engine->pool().shape().tokens;
-  run.pool_bytes = engine->pool().shape().bytes();
-  run.threads = engine->threads();
   const std::int64_t steps = steps_of(options);
+  Result<std::unique_ptr<Decoding>> decoding = Decoding::make(options, weights, ranks,
+                                                              {.reading = run.reading,
+                                                               .batch = run.batch,
+                                                               .context = run.context,
+                                                               .steps = kWarmUp + steps});
+  TRY([[maybe_unused]] const Ok ready,
+      agreed(ranks, decoding.ok() ? Status(Ok{}) : Status(decoding.error())));
+  Engine& engine = (*decoding)->engine();
+  run.pool_tokens = engine.pool().shape().tokens;
+  run.pool_bytes = engine.pool().shape().bytes();
+  run.threads = engine.threads();
   for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
-    if (step == kWarmUp) engine->set_recorder(&run.ledger);
-    const Nanos start = Launcher::now();
-    static_cast<void>(engine->step());
-    if (step >= kWarmUp) run.steps.add(Launcher::now() - start);
+    if (step == kWarmUp) engine.set_recorder(&run.ledger);
+    const TimedStep timed = (*decoding)->step();
+    if (step >= kWarmUp && !timed.prefills) run.steps.add(timed.time);
     screen.progress(fmt::format("{}, batch {}, context {}: step {} of {}",
                                 reading_name(run.reading), run.batch, run.context, step + 1,
                                 kWarmUp + steps));

@@ -50,7 +50,7 @@ EngineOptions engine_options(const Options& options, Ranks* ranks) {
   out.longest = longest;
   out.chunk = options.chunk;
   out.launch = launch_mode(options);
-  out.habits = options.habits;
+  out.faults = options.faults;
   out.ranks = ranks;
   return out;
 }

@@ -22,10 +22,12 @@ void report(const Error& error, std::FILE* err) {
 // Whether all is well; false: a check missed.
 Result<bool> dispatch(const Options& options, Ranks* ranks, Screen& screen) {
   if (options.command == Command::kCheck) return check(options, screen);
-  const Status done = options.command == Command::kRun     ? run(options, ranks, screen)
-                      : options.command == Command::kBench ? bench(options, ranks, screen)
-                      : options.command == Command::kScore ? score(options, screen)
-                                                           : make_model(options, screen);
+  if (options.command == Command::kProve) return prove(options, screen);
+  const Status done = options.command == Command::kRun      ? run(options, ranks, screen)
+                      : options.command == Command::kBench  ? bench(options, ranks, screen)
+                      : options.command == Command::kScore  ? score(options, screen)
+                      : options.command == Command::kFaults ? list_faults(options, screen)
+                                                            : make_model(options, screen);
   if (!done.ok()) return done.error();
   return true;
 }

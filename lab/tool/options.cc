@@ -13,7 +13,8 @@
 namespace culprit::lab {
 namespace {
 
-constexpr unsigned kToRun = 1, kToBench = 2, kToMake = 4, kToCheck = 8, kToScore = 16;
+constexpr unsigned kToRun = 1, kToBench = 2, kToMake = 4, kToCheck = 8, kToScore = 16,
+                   kToProve = 32, kToFaults = 64;
 constexpr unsigned kToEngine = kToRun | kToBench, kToModels = kToEngine | kToMake | kToScore;
 
 struct CommandRow {
@@ -54,6 +55,16 @@ constexpr CommandRow kCommands[] = {
      "Runs every kernel on every instruction set that this machine has, and whole models against "
      "the float64 oracle. Exit status 1 if one misses its tolerance.",
      kToCheck},
+    {Command::kProve, "prove", "hold the tool's predictions against what a fix measures",
+     "Runs each fault and its fix for real. The fault is recorded, `culprit` reads the trace in a "
+     "process of its own that is told nothing else, and what it names and predicts is held against "
+     "the measured fix. Sizes are drawn anew in each run. Exit status 1 if it names another cause "
+     "in one of them. Without names or --all: lists the pairs.\n"
+     "  culprit lab prove pool-cast-fused\n"
+     "  culprit lab prove --all --runs 3",
+     kToProve},
+    {Command::kFaults, "faults", "what --fault switches on",
+     "Each is work that the engine does for real; none changes a token.", kToFaults},
 };
 
 using Apply = Status (*)(Options& options, std::string_view value);
@@ -192,23 +203,13 @@ Status set_launch(Options& options, std::string_view text) {
   return Ok{};
 }
 
-// "host-delay=US,sync-per-layer"
-Status set_habits(Options& options, std::string_view text) {
-  constexpr std::string_view kDelay = "host-delay=";
-  TRY(const auto parts, words(text));
-  for (const std::string_view part : parts) {
-    if (part == "sync-per-layer") {
-      options.habits.sync_per_layer = true;
-    } else if (part.starts_with(kDelay)) {
-      TRY(const std::int64_t micros, whole(part.substr(kDelay.size()), 1, 1'000'000));
-      options.habits.host_delay = micros * 1000;
-    } else {
-      const std::string_view name = part.substr(0, part.find('='));
-      return usage(fmt::format("unknown habit \"{}\"", part),
-                   did_you_mean(name, {"host-delay", "sync-per-layer"},
-                                "host-delay=MICROSECONDS, sync-per-layer"));
-    }
-  }
+Status set_arrivals(Options& options, std::string_view text) {
+  std::vector<std::int64_t> parts;
+  TRY([[maybe_unused]] const Ok read, set_list(parts, text, 0));
+  if (parts.size() < 3 || parts.size() > 4 || parts[0] < 1 || parts[1] < 1 || parts[2] < 1)
+    return usage(fmt::format("\"{}\" is not right", text),
+                 "EVERY,PROMPT,ANSWER: 8,256,1 for a prompt of 256 tokens every 8 steps");
+  options.arrivals = {parts[0], parts[1], parts[2], parts.size() == 4 ? parts[3] : 0};
   return Ok{};
 }
 
@@ -240,8 +241,9 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view v) { return set(o.resize.scale, v, 0.001, 16); }},
     {"--tp-shard", "R/N", kToEngine, "the share of rank R of N of a random model, by itself",
      set_shard},
-    {"--seed", "N", kToModels, "of random weights, prompts and draws",
+    {"--seed", "N", kToModels | kToProve, "of random weights, prompts and draws",
      [](Options& o, std::string_view v) -> Status {
+       o.seeded = true;
        TRY(const std::int64_t seed, whole(v, 0, std::numeric_limits<std::int64_t>::max()));
        o.seed = static_cast<std::uint64_t>(seed);
        return Ok{};
@@ -257,7 +259,11 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view v) { return set_list(o.context, v, 0); }},
     {"--steps", "N", kToBench, "steps that count, behind two that do not; 16 by default",
      [](Options& o, std::string_view v) { return set(o.steps, v); }},
-    {"--temperature", "T", kToRun, "draw tokens; without it the best one is taken",
+    {"--arrive", "E,P,A[,C]", kToBench,
+     "every E steps a request comes in, computes P prompt tokens (behind a drawn context of C) and "
+     "answers with A",
+     set_arrivals},
+    {"--temperature", "T", kToEngine, "draw tokens; without it the best one is taken",
      [](Options& o, std::string_view v) { return set(o.sampling.temperature, v, 0, 1000); }},
     {"--top-k", "N", kToRun, "draw among the N best",
      [](Options& o, std::string_view v) { return set(o.sampling.top_k, v); }},
@@ -283,8 +289,9 @@ constexpr Flag kFlags[] = {
      "who launches kernels: eager, the host one by one; graph, the stream a step at once (default, "
      "but for recordings, which need the host's operators)",
      set_launch},
-    {"--habit", "LIST", kToEngine,
-     "what makes hosts slow: host-delay=US before each launch, sync-per-layer", set_habits},
+    {"--fault", "NAME[=N]", kToEngine,
+     "what makes steps slow, switched on; may be repeated; `culprit lab faults` lists them",
+     [](Options& o, std::string_view v) { return set_fault(v, o.faults); }},
     {"--profile", "FILE", kToEngine,
      "record a window of steps as the trace that `culprit FILE` reads; .gz compresses",
      [](Options& o, std::string_view v) -> Status {
@@ -322,18 +329,30 @@ constexpr Flag kFlags[] = {
        o.overwrite = true;
        return Ok{};
      }},
-    {"--json", "[FILE]", kToEngine | kToMake | kToCheck,
+    {"--all", "", kToProve, "every pair",
+     [](Options& o, std::string_view) -> Status {
+       o.all = true;
+       return Ok{};
+     }},
+    {"--runs", "N", kToProve, "of each pair, with fresh draws; 1 by default",
+     [](Options& o, std::string_view v) { return set(o.runs, v); }},
+    {"--tiny", "", kToProve, "on small models: what is named is right, times say nothing",
+     [](Options& o, std::string_view) -> Status {
+       o.tiny = true;
+       return Ok{};
+     }},
+    {"--json", "[FILE]", kToEngine | kToMake | kToCheck | kToProve,
      "the answer as JSON, to FILE or the standard output",
      [](Options& o, std::string_view v) -> Status {
        o.json = v.empty() ? "-" : std::string(v);
        return Ok{};
      }},
-    {"--quiet", "", kToModels | kToCheck, "no progress",
+    {"--quiet", "", kToModels | kToCheck | kToProve, "no progress",
      [](Options& o, std::string_view) -> Status {
        o.quiet = true;
        return Ok{};
      }},
-    {"--help", "", kToModels | kToCheck, "this text",
+    {"--help", "", kToModels | kToCheck | kToProve | kToFaults, "this text",
      [](Options& o, std::string_view) -> Status {
        o.help = true;
        return Ok{};
@@ -376,6 +395,10 @@ Status apply(std::span<const std::string_view> args, std::size_t& at, const Comm
   const std::string_view word = args[at];
   const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string_view::npos;
   const std::string_view name = word.substr(0, equals);
+  if (!word.starts_with('-') && command.command == Command::kProve) {
+    options.names.emplace_back(word);
+    return Ok{};
+  }
   if (!word.starts_with('-'))
     return usage(fmt::format("what is \"{}\"?", word),
                  fmt::format("`culprit lab {}` takes flags only", command.name));
@@ -420,7 +443,9 @@ Status check_ranks(Options& options) {
 }
 
 Status check_together(const Options& options) {
-  if (options.command == Command::kCheck) return Ok{};
+  if (options.command == Command::kCheck || options.command == Command::kFaults ||
+      options.command == Command::kProve)
+    return Ok{};
   if (options.model.empty() == options.preset.empty())
     return usage(options.model.empty() ? "no model" : "two models",
                  options.command == Command::kMakeModel
@@ -439,9 +464,9 @@ Status check_together(const Options& options) {
   if (options.pool_tokens % options.page != 0)
     return usage(fmt::format("--pool-tokens {} is no multiple of --page {}", options.pool_tokens,
                              options.page));
-  if (options.launch == LaunchMode::kGraph && options.habits.sync_per_layer)
+  if (options.launch == LaunchMode::kGraph && options.faults.sync_per_layer)
     return usage("a graph has no host between its layers to wait",
-                 "--launch eager with --habit sync-per-layer");
+                 "--launch eager with --fault sync-per-layer");
   return options.command == Command::kRun ? check_run(options) : Status(Ok{});
 }
 

@@ -17,7 +17,23 @@
 
 namespace culprit::lab {
 
-enum class Command : std::uint8_t { kRun, kBench, kScore, kMakeModel, kCheck, kHelp };
+enum class Command : std::uint8_t {
+  kRun,
+  kBench,
+  kScore,
+  kMakeModel,
+  kCheck,
+  kProve,
+  kFaults,
+  kHelp
+};
+
+// Requests that come in while others decode.
+struct Arrivals {
+  std::int64_t every = 0;               // steps; 0: none
+  std::int64_t prompt = 1, answer = 1;  // tokens; the prompt is computed
+  std::int64_t context = 0;             // in front of it, drawn
+};
 
 struct Options {
   Command command = Command::kHelp;
@@ -37,6 +53,7 @@ struct Options {
   std::int64_t new_tokens = 32;
   std::vector<std::int64_t> batch{1}, context{1024};
   Sampling sampling;
+  Arrivals arrivals;
   std::int64_t steps = 16;
 
   // On what.
@@ -47,12 +64,18 @@ struct Options {
   int threads = 0;                   // 0: one per core
   std::optional<Isa> isa;            // none: the best one, in `check` all
   std::optional<LaunchMode> launch;  // none: a graph, unless something needs the host
-  Habits habits;
+  Faults faults;
   bool oracle = false;  // `score`: by the float64 oracle
 
   // What of it is recorded.
   std::string profile;  // the file; empty: nothing, unless the environment says so
   std::int64_t profile_warmup = 20, profile_steps = 30;
+
+  // What is to be proven.
+  std::vector<std::string> names;  // of pairs; empty with `all`
+  bool all = false, tiny = false;
+  std::int64_t runs = 1;
+  bool seeded = false;  // --seed was given
 
   // Where the answer goes.
   std::string output;

@@ -22,6 +22,22 @@ Error cannot_record(const profile::Error& error) {
           .note_code = {}};
 }
 
+bool environment_says(std::string_view value) {
+  const char* said = std::getenv("CULPRIT_PROFILE_DECODE");
+  return said != nullptr && said == value;
+}
+
+}  // namespace
+
+bool wants_recording(const Options& options) {
+  return environment_says("1") || (!options.profile.empty() && !environment_says("0"));
+}
+
+LaunchMode launch_mode(const Options& options) {
+  const bool needs_host = wants_recording(options) || options.faults.sync_per_layer;
+  return options.launch.value_or(needs_host ? LaunchMode::kEager : LaunchMode::kGraph);
+}
+
 // One bandwidth is the device's: whatever a kernel does, it should not be beyond. Both are told.
 Result<profile::Device> this_machine(const Options& options, Screen& screen) {
   constexpr int kPasses = 3;
@@ -43,20 +59,17 @@ Result<profile::Device> this_machine(const Options& options, Screen& screen) {
       .memory = machine_bytes()};
 }
 
-bool environment_says(std::string_view value) {
-  const char* said = std::getenv("CULPRIT_PROFILE_DECODE");
-  return said != nullptr && said == value;
-}
-
-}  // namespace
-
-bool wants_recording(const Options& options) {
-  return environment_says("1") || (!options.profile.empty() && !environment_says("0"));
-}
-
-LaunchMode launch_mode(const Options& options) {
-  const bool needs_host = wants_recording(options) || options.habits.sync_per_layer;
-  return options.launch.value_or(needs_host ? LaunchMode::kEager : LaunchMode::kGraph);
+Result<Recording> Recording::of(const std::string& file, std::int64_t warmup, std::int64_t steps,
+                                const profile::Device& device) {
+  Recording recording({.on = true,
+                       .warmup = warmup,
+                       .steps = steps,
+                       .output = file,
+                       .devices = {device},
+                       .environment = false});
+  if (recording.session_->error()) return cannot_record(*recording.session_->error());
+  profile::name_thread("host");
+  return recording;
 }
 
 Result<std::optional<Recording>> Recording::begin(const Options& options, const Ranks* ranks,

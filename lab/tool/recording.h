@@ -18,12 +18,18 @@ namespace culprit::lab {
 bool wants_recording(const Options& options);
 LaunchMode launch_mode(const Options& options);
 
+// This machine as a trace tells of it. Measures the memory: about a second.
+Result<profile::Device> this_machine(const Options& options, Screen& screen);
+
 class Recording {
  public:
   // Off where nobody asked. Measures the memory (about a second); an error where the file cannot be
   // written.
   static Result<std::optional<Recording>> begin(const Options& options, const Ranks* ranks,
                                                 Screen& screen);
+  // The same of a file and a window that are told, whatever the environment says.
+  static Result<Recording> of(const std::string& file, std::int64_t warmup, std::int64_t steps,
+                              const profile::Device& device);
   // Between steps: writes the file. The text is a table of the kernels; an error where the window
   // did not come about.
   Result<std::string> end();

@@ -40,6 +40,13 @@ void Screen::progress(std::string_view line) {
   if (progress_.due(now)) progress_.show(line, now);
 }
 
+Status Screen::part(const std::string& text) {
+  progress_.erase();
+  if (options_.json == "-") return Ok{};
+  if (!put(out_, text) || std::fflush(out_) != 0) return cannot_write("the standard output");
+  return Ok{};
+}
+
 Status Screen::answer(const std::string& text, const std::string& json) {
   progress_.erase();
   if (!speaks_) return Ok{};

@@ -22,6 +22,8 @@ class Screen {
   Screen(std::FILE* out, std::FILE* err, const Options& options, bool speaks = true);
 
   void progress(std::string_view line);  // shown from half a second on, on a terminal only
+  // A part of the text of an answer that takes long, once it is known; answer() gives the rest.
+  Status part(const std::string& text);
   // The answer as text, and as JSON where that was asked for.
   Status answer(const std::string& text, const std::string& json);
 

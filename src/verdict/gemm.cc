@@ -124,6 +124,20 @@ void examine_repeated(Evidence& evidence, Verdict& verdict) {
   }
 }
 
+// Whether both roofs are known, or the memory's is the lower one on any device: a device that does fewer
+// than kSlowest operations in the time of a byte is none that decodes.
+bool roofs_known(const Evidence& evidence, const KernelFigures& kernel) {
+  constexpr double kSlowest = 4;
+  const auto& gpu = evidence.run->gpu;
+  const int bits = known::bits(kernel.dtype_in);
+  const double arithmetic = !gpu         ? 0
+                            : bits == 16 ? gpu->gpu.half_tflops
+                            : bits == 8  ? gpu->gpu.fp8_tflops
+                                         : 0;
+  return arithmetic > 0 ||
+         (kernel.bytes && kernel.matmul->flops() <= kSlowest * static_cast<double>(*kernel.bytes));
+}
+
 void accuse_inefficient(Evidence& evidence, std::size_t index, Verdict& verdict) {
   constexpr double kReachable = 0.7;  // of the roof, by a kernel that suits the shape
   const std::array kernels{index};
@@ -161,6 +175,7 @@ void examine_inefficient(Evidence& evidence, Verdict& verdict) {
                      kernel.regime != evidence::Regime::kLatency;
     if (!far || kernel.share < kLeastShare || kernel.avg_ns < kLong || accused(verdict, i))
       continue;
+    if (!roofs_known(evidence, kernel)) continue;
     accuse_inefficient(evidence, i, verdict);
   }
 }

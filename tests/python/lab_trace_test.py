@@ -122,11 +122,11 @@ class LabTrace(unittest.TestCase):
     def test_a_host_that_launches_late(self):
         # Where others take the host's core between its calls, that time is work of the host's own, and longer.
         crowded = os.getloadavg()[0] > 2 * len(os.sched_getaffinity(0))
-        run = self.named({"host-launch"} | ({"host-work"} if crowded else set()), "--habit", "host-delay=300")
+        run = self.named({"host-launch"} | ({"host-work"} if crowded else set()), "--fault", "host-delay=300")
         self.assertEqual(run.count("cuda_runtime", "cudaStreamSynchronize"), STEPS)
 
     def test_a_host_that_waits_in_each_layer(self):
-        run = self.named({"host-sync"}, "--habit", "sync-per-layer")
+        run = self.named({"host-sync"}, "--fault", "sync-per-layer")
         self.assertEqual(run.count("cuda_runtime", "cudaStreamSynchronize"), STEPS * (LAYERS + 1))
 
 

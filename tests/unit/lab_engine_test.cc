@@ -172,12 +172,12 @@ TEST(Engine, AnswersDoNotDependOnTheLaunches) {
     options.batch = 2;
     for (const Reading reading : {Reading::kPoolCast, Reading::kGatherCast, Reading::kFused}) {
       options.reading = reading;
-      options.habits = {};
+      options.faults = {};
       options.launch = LaunchMode::kGraph;
       const auto expected = run(*tiny, options, asked);
       options.launch = LaunchMode::kEager;
       EXPECT_EQ(run(*tiny, options, asked), expected);
-      options.habits = {.host_delay = 2000, .sync_per_layer = true};
+      options.faults = {.host_delay = 2000, .sync_per_layer = true};
       EXPECT_EQ(run(*tiny, options, asked), expected);
     }
   }

@@ -18,7 +18,9 @@ void linear(const Matrix& w, const Batch& x, std::int64_t begin, std::int64_t en
     case Format::kF16:
       return each_row(WideRows<WideF16>{w}, x, begin, end, y, y_stride);
     case Format::kBf16:
-      return each_row(PairRows<Bf16, false>{w, 1}, x, begin, end, y, y_stride);
+      if (w.block_scales == nullptr)
+        return each_row(PairRows<Bf16, false>{w, 1}, x, begin, end, y, y_stride);
+      return each_row(PairRows<Bf16, true>{w, 1}, x, begin, end, y, y_stride);
     case Format::kE4m3:
       if (w.block_scales == nullptr)
         return each_row(PairRows<std::uint8_t, false>{w, kPairsE4m3Unit}, x, begin, end, y,

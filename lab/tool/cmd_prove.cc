@@ -1,0 +1,248 @@
+// `culprit lab prove`: the tool's predictions held against what fixes measure on this machine. Per
+// pair and run: the fault is recorded, the detective reads the trace blind, the fault and its fix run in
+// turns without a recorder, and the fixed run's trace must accuse nobody.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <sstream>
+
+#include "base/text.h"
+#include "lab/tool/commands.h"
+#include "lab/tool/decoding.h"
+#include "lab/tool/model.h"
+#include "lab/tool/prove_report.h"
+#include "lab/tool/recording.h"
+#include "lab/tool/times.h"
+
+namespace culprit::lab {
+namespace {
+
+constexpr std::int64_t kWarmUp = 3, kRecorded = 30;              // steps
+constexpr int kRounds = 6;                                       // before and after in turns
+constexpr std::int64_t kMostPerRound = 12, kFewestPerRound = 4;  // steps
+constexpr Nanos kRound = 400'000'000;
+
+// One side of a pair, as its command line says.
+struct Side {
+  Options options;
+  Workload workload;
+};
+
+Result<Side> side_of(const std::string& line) {
+  std::vector<std::string> words{"bench"};
+  std::istringstream stream(line);
+  for (std::string word; stream >> word;) words.push_back(word);
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  TRY(Options options, parse(views));
+  const Workload workload{
+      .reading = options.readings.size() == 1 ? options.readings.front() : Reading::kFused,
+      .batch = options.batch.front(),
+      .context = options.context.front(),
+      .steps = kWarmUp + std::max(kRounds * kMostPerRound, kRecorded) + 2};
+  return Side{std::move(options), workload};
+}
+
+// What of a side's steps is measured.
+class Sample {
+ public:
+  Sample(Measure measure, std::int64_t batch) : measure_(measure), batch_(batch) {}
+  void add(const TimedStep& step) {
+    all_ += step.time;
+    if (step.prefills) return;
+    ++decodes_;
+    if (measure_ != Measure::kLargest || step.batch > batch_) times_.add(step.time);
+  }
+  Nanos step() const {
+    if (measure_ != Measure::kMean) return times_.median();
+    return decodes_ > 0 ? all_ / decodes_ : 0;
+  }
+
+ private:
+  Measure measure_;
+  std::int64_t batch_, decodes_ = 0;
+  Nanos all_ = 0;
+  Times times_;
+};
+
+class Prover {
+ public:
+  Prover(const Options& options, Screen& screen, profile::Device device, std::size_t runs)
+      : options_(options), screen_(screen), device_(std::move(device)), runs_(runs) {}
+
+  Result<Proof> prove(const Pair& pair, std::uint64_t seed) {
+    Proof proof;
+    proof.pair = &pair;
+    proof.lines = drawn(pair, options_.tiny, seed);
+    TRY(const Side before, side_of(proof.lines.before));
+    TRY(const Side after, side_of(proof.lines.after));
+    say(pair, "making the model");
+    LoadedModel model;
+    TRY([[maybe_unused]] const Ok loaded, load_model(before.options, model));
+    TRY([[maybe_unused]] const Ok judged, judge_before(*model.weights, before, proof));
+    TRY([[maybe_unused]] const Ok measured, measure(*model.weights, before, after, proof));
+    TRY([[maybe_unused]] const Ok healed, judge_after(*model.weights, after, proof));
+    ++done_;
+    return proof;
+  }
+
+ private:
+  void say(const Pair& pair, std::string_view what) {
+    const Nanos passed = Launcher::now() - start_;
+    const Nanos each = done_ > 0 ? passed / static_cast<Nanos>(done_) : 0;
+    const std::string left =
+        done_ > 0
+            ? fmt::format(", about {} left",
+                          text::duration(
+                              std::max<Nanos>(0, each * static_cast<Nanos>(runs_) - passed), true))
+            : std::string();
+    screen_.progress(fmt::format("{} of {}: {}, {}{}", done_ + 1, runs_, pair.name, what, left));
+  }
+
+  // The trace of a window of the side's steps, in the folder.
+  Result<std::string> record(const Pair& pair, const Weights& weights, const Side& side,
+                             const Folder& folder, std::string_view what) {
+    constexpr std::string_view kTrace = "decode.trace.json";
+    say(pair, what);
+    TRY(Recording recording,
+        Recording::of(fmt::format("{}/{}", folder.path(), kTrace), kWarmUp, kRecorded, device_));
+    TRY(const auto decoding, Decoding::make(side.options, weights, nullptr, side.workload));
+    for (std::int64_t i = 0; i < kWarmUp + kRecorded; ++i) {
+      static_cast<void>(decoding->step());
+      say(pair, what);
+    }
+    TRY([[maybe_unused]] const std::string table, recording.end());
+    return std::string(kTrace);
+  }
+
+  Status judge_before(const Weights& weights, const Side& side, Proof& proof) {
+    const Pair& pair = *proof.pair;
+    TRY(const Folder folder, Folder::make());
+    TRY(const std::string trace, record(pair, weights, side, folder, "recording the fault"));
+    TRY(const Finding finding, diagnose(folder, trace, pair.option));
+    proof.recorded = finding.step;
+    if (pair.suspects.empty()) return judge_nobody(folder, trace, finding, proof);
+    if (finding.suspects.empty()) return Ok{};
+    const Accusation& first = finding.suspects.front();
+    proof.named = first.id;
+    proof.confidence = first.confidence;
+    proof.named_right = is_right(pair, first.id);
+    proof.recorded = first.now;
+    proof.predicted =
+        first.after + static_cast<Nanos>(pair.left * static_cast<double>(first.now - first.after));
+    return Ok{};
+  }
+
+  // No fault: the largest owner is to be the one that the change is about.
+  static Status judge_nobody(const Folder& folder, const std::string& trace, const Finding& finding,
+                             Proof& proof) {
+    for (const Accusation& each : finding.suspects)
+      if (proof.named.empty() && stands(each)) proof.named = each.id;
+    proof.named_right = proof.named.empty() && finding.owner == proof.pair->owner;
+    if (finding.owner_kernel.empty()) return Ok{};
+    TRY(proof.predicted, what_if(folder, trace, finding.owner_kernel, proof.pair->scale));
+    return Ok{};
+  }
+
+  static bool is_right(const Pair& pair, const std::string& id) {
+    return std::find(pair.suspects.begin(), pair.suspects.end(), id) != pair.suspects.end();
+  }
+  static bool stands(const Accusation& accusation) {
+    return accusation.verdict == "culprit" && accusation.confidence != "possible";
+  }
+
+  // In turns, so that what else the machine does falls on both.
+  Status measure(const Weights& weights, const Side& before, const Side& after, Proof& proof) {
+    TRY(const auto slow, Decoding::make(before.options, weights, nullptr, before.workload));
+    TRY(const auto fast, Decoding::make(after.options, weights, nullptr, after.workload));
+    Sample slow_steps(proof.pair->measure, before.workload.batch),
+        fast_steps(proof.pair->measure, after.workload.batch);
+    for (std::int64_t i = 0; i < kWarmUp; ++i) {
+      static_cast<void>(slow->step());
+      static_cast<void>(fast->step());
+    }
+    for (int round = 0; round < kRounds; ++round) {
+      say(*proof.pair, "measuring");
+      take(*slow, slow_steps);
+      take(*fast, fast_steps);
+    }
+    proof.before = slow_steps.step();
+    proof.measured = fast_steps.step();
+    return Ok{};
+  }
+
+  static void take(Decoding& decoding, Sample& sample) {
+    const Nanos start = Launcher::now();
+    for (std::int64_t i = 0; i < kMostPerRound; ++i) {
+      if (i >= kFewestPerRound && Launcher::now() - start > kRound) return;
+      sample.add(decoding.step());
+    }
+  }
+
+  Status judge_after(const Weights& weights, const Side& side, Proof& proof) {
+    TRY(const Folder folder, Folder::make());
+    TRY(const std::string trace, record(*proof.pair, weights, side, folder, "recording the fix"));
+    TRY(const Finding finding, diagnose(folder, trace, {}));
+    for (const Accusation& each : finding.suspects) {
+      const bool planted =
+          proof.pair->left == 0 && is_right(*proof.pair, each.id) && each.verdict != "minor";
+      if (planted || (proof.pair->left == 0 && stands(each)))
+        proof.accused_after.push_back(each.id);
+    }
+    proof.healthy_after = proof.accused_after.empty();
+    return Ok{};
+  }
+
+  const Options& options_;
+  Screen& screen_;
+  profile::Device device_;
+  std::size_t runs_, done_ = 0;
+  Nanos start_ = Launcher::now();
+};
+
+std::string list() {
+  std::vector<std::vector<std::string>> rows;
+  for (const Pair& pair : pairs()) rows.push_back({std::string(pair.name), std::string(pair.what)});
+  return table(rows, 2) + "\n`culprit lab prove NAME...`, or --all\n";
+}
+
+}  // namespace
+
+Result<bool> prove(const Options& options, Screen& screen) {
+  std::vector<const Pair*> chosen;
+  for (const std::string& name : options.names) {
+    TRY(const Pair* pair, pair_named(name));
+    chosen.push_back(pair);
+  }
+  if (options.all)
+    for (const Pair& pair : pairs()) chosen.push_back(&pair);
+  if (chosen.empty()) {
+    TRY([[maybe_unused]] const Ok listed, screen.answer(list(), "[]\n"));
+    return true;
+  }
+  TRY(profile::Device device, this_machine(options, screen));
+  Prover prover(options, screen, std::move(device),
+                chosen.size() * static_cast<std::size_t>(options.runs));
+  std::uint64_t seed = options.seeded ? options.seed : std::random_device{}() % 1'000'000;
+  std::vector<Proof> proofs;
+  for (const Pair* pair : chosen)
+    for (std::int64_t run = 0; run < options.runs; ++run) {
+      TRY(Proof proof, prover.prove(*pair, seed++));
+      TRY([[maybe_unused]] const Ok told, screen.part(proof_text(proof) + "\n"));
+      proofs.push_back(std::move(proof));
+    }
+  TRY([[maybe_unused]] const Ok said,
+      screen.answer(prove_text(proofs, options.tiny), prove_json(proofs, options.tiny)));
+  return summary_of(proofs).named == proofs.size();
+}
+
+Status list_faults(const Options&, Screen& screen) {
+  std::vector<std::vector<std::string>> rows;
+  for (const FaultRow& row : fault_rows())
+    rows.push_back(
+        {row.unit.empty() ? std::string(row.name) : fmt::format("{}={}", row.name, row.unit),
+         std::string(row.what)});
+  return screen.answer(table(rows, 2), {});
+}
+
+}  // namespace culprit::lab
