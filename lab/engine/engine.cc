@@ -62,8 +62,7 @@ Engine::Engine(const Weights& weights, const EngineOptions& options, Pool pool)
       launch_(stream_, options.faults),
       forward_launch_(stream_, options.faults),
       pool_(std::move(pool)) {
-  for (int thread = 0; thread < stream_.threads(); ++thread)
-    samplers_.emplace_back(vocab_);
+  for (int thread = 0; thread < stream_.threads(); ++thread) samplers_.emplace_back(vocab_);
   if (options.faults.blocking_copy)
     logits_copy_.resize(static_cast<std::size_t>(options.batch * vocab_));
   rows_.reserve(static_cast<std::size_t>(options.batch + options.chunk));

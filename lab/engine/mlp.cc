@@ -218,14 +218,15 @@ void MlpBlock::activate(int layer, std::int64_t pairs, std::int64_t width) {
   const bool parts = tools_.launch.faults().small_kernels;
   {
     const Op op(tools_.launch, "silu_and_mul", profile::kFloat(pairs, width));
-    tools_.launch(row_launch("silu_mul", "silu_and_mul_kernel", layer, pairs, widest_),
-                  [this](Launch& launch) { return each_pair(launch, widest_); },
-                  [=, this](std::int64_t pair, int) {
-                    const Group& group = group_[group_of_[pair]];
-                    float* gate = gate_up_ + pair * stride;
-                    tools_.kernels.silu_mul(gate, gate + widest_, group.mlp->gate.rows, gate);
-                    if (!parts) down_input(group).prepare(tools_.kernels, gate, pair - group.first);
-                  });
+    tools_.launch(
+        row_launch("silu_mul", "silu_and_mul_kernel", layer, pairs, widest_),
+        [this](Launch& launch) { return each_pair(launch, widest_); },
+        [=, this](std::int64_t pair, int) {
+          const Group& group = group_[group_of_[pair]];
+          float* gate = gate_up_ + pair * stride;
+          tools_.kernels.silu_mul(gate, gate + widest_, group.mlp->gate.rows, gate);
+          if (!parts) down_input(group).prepare(tools_.kernels, gate, pair - group.first);
+        });
   }
   if (!parts) return;
   const Op op(tools_.launch, "aten::copy_", profile::kFloat(pairs, widest_),

@@ -31,8 +31,7 @@ EngineOptions engine_options(const Options& options, Ranks* ranks, const Workloa
 
 Result<std::unique_ptr<Decoding>> Decoding::make(const Options& options, const Weights& weights,
                                                  Ranks* ranks, const Workload& workload) {
-  auto decoding = std::unique_ptr<Decoding>(
-      new Decoding(options.arrivals, options.seed));
+  auto decoding = std::unique_ptr<Decoding>(new Decoding(options.arrivals, options.seed));
   TRY(decoding->engine_, Engine::make(weights, engine_options(options, ranks, workload)));
   decoding->sampling_ = options.sampling;
   for (std::int64_t i = 0; i < workload.batch; ++i) {

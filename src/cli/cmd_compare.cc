@@ -55,7 +55,8 @@ Status load(const Settings& settings, Console& console, const evidence::Knowledg
   TRY(side.trace, ingest::load(side.path, reading(settings, console)));
   side.options = building(settings, known);
   side.builder = std::make_unique<run::Builder>(*side.trace, settings.threads);
-  side.ranks = evidence::measure_ranks(*side.trace, *side.builder, side.options, known);
+  side.ranks = evidence::compare_ranks(
+      evidence::measure_devices(*side.trace, *side.builder, side.options, known));
   if (!side.ranks.all.empty()) side.options.device = device_of(side.ranks, other);
   Result<run::Run> run = side.builder->build(side.options);
   if (!run.ok()) return located(run.error(), side.path);

@@ -19,7 +19,7 @@ Error usage(std::string what, std::string hint) {
           .note_code = {}};
 }
 
-Result<std::vector<std::string>> find_traces(const Settings& settings) {
+Result<std::vector<std::string>> given_traces(const Settings& settings) {
   std::vector<std::string> paths;
   for (const std::string& word : settings.words) {
     TRY(std::vector<std::string> found, find_traces(word));
@@ -86,7 +86,7 @@ class RankReader {
 Result<Inputs> read_inputs(const Settings& settings, Console& console,
                            const evidence::Knowledge& known, const run::Options& options,
                            report::Answer& answer) {
-  TRY(const std::vector<std::string> paths, find_traces(settings));
+  TRY(const std::vector<std::string> paths, given_traces(settings));
   std::vector<Companion> captures;
   RankReader ranks(known, options);
   // The first run waits for a second one: alone it is the answer's trace as it stands.
