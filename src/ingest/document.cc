@@ -1,6 +1,7 @@
 #include "ingest/document.h"
 
 #include <cctype>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ingest/event.h"
@@ -20,6 +21,10 @@ std::int64_t integer(const Json& object, const char* key) {
   if (it->is_number_unsigned()) {
     const auto v = it->get<std::uint64_t>();
     return v > 0x7fffffffffffffffULL ? 0 : static_cast<std::int64_t>(v);
+  }
+  if (it->is_number_float()) {  // 4.8e12: other writers' whole numbers
+    const double v = it->get<double>();
+    return v >= -9e18 && v <= 9e18 ? std::llround(v) : 0;
   }
   return it->is_number_integer() ? it->get<std::int64_t>() : 0;
 }
