@@ -59,7 +59,7 @@ constexpr CommandRow kCommands[] = {
      "Runs each fault and its fix for real. The fault is recorded, `culprit` reads the trace in a "
      "process of its own that is told nothing else, and what it names and predicts is held against "
      "the measured fix. Sizes are drawn anew in each run. Exit status 1 if it names another cause "
-     "in one of them. Without names or --all: lists the pairs.\n"
+     "in one of them. Without names or --all: lists the pairs. Names stand in front of --json.\n"
      "  culprit lab prove pool-cast-fused\n"
      "  culprit lab prove --all --runs 3",
      kToProve},
