@@ -59,6 +59,7 @@ const FaultRow* find(std::string_view name) {
 
 Error unknown(std::string_view name) {
   std::vector<std::string> names;
+  names.reserve(kRows.size());
   for (const FaultRow& row : kRows) names.emplace_back(row.name);
   return usage(fmt::format("unknown fault \"{}\"", name),
                did_you_mean(name, names, "`culprit lab faults` lists them"));
