@@ -48,6 +48,7 @@ Result<Json> ask(const Folder& folder, std::vector<std::string> words) {
   if (error) return failed("its own program is not to be found", "/proc/self/exe");
   words.insert(words.begin(), "culprit");
   std::vector<char*> args;
+  args.reserve(words.size() + 1);
   for (std::string& word : words) args.push_back(word.data());
   args.push_back(nullptr);
   std::array<int, 2> pipe_ends{};
