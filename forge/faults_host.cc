@@ -36,15 +36,6 @@ Wish small_messages(Random& random) {
   return wish;
 }
 
-std::vector<Frame> reduce_frames() {
-  return {frame("distributed/communication_op.py", 11, "tensor_model_parallel_all_reduce",
-                "layers/linear.py", 1498),
-          frame("distributed/parallel_state.py", 566, "all_reduce",
-                "distributed/communication_op.py", 13),
-          Frame{"torch/distributed/distributed_c10d.py(2940): all_reduce",
-                fmt::format("{}distributed/parallel_state.py:642", kTree)}};
-}
-
 // The custom all-reduce is off: NCCL carries a few kB.
 void comm_latency(Scene& scene, Random& random) {
   const Geometry& model = scene.draft.geometry;

@@ -1,4 +1,5 @@
 #include "forge/options.h"
+#include "base/usage.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,10 +20,6 @@ struct Flag {
   std::string_view help;
   Apply apply;
 };
-
-Error usage(std::string what, std::string hint = {}) {
-  return {Error::Code::kUsage, std::move(what), {}, std::move(hint)};
-}
 
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);

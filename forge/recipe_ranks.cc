@@ -27,15 +27,6 @@ Wish eight_linked_ranks() {
   return wish;
 }
 
-std::vector<Frame> reduce_frames() {
-  return {frame("distributed/communication_op.py", 11, "tensor_model_parallel_all_reduce",
-                "layers/linear.py", 1498),
-          frame("distributed/parallel_state.py", 566, "all_reduce",
-                "distributed/communication_op.py", 13),
-          Frame{"torch/distributed/distributed_c10d.py(2940): all_reduce",
-                "/sgl-workspace/sglang/python/sglang/srt/distributed/parallel_state.py:642"}};
-}
-
 // The scheduler tidies up between the steps, on every rank; where there is much to tidy, that takes.
 Call collect_garbage() {
   Call call;

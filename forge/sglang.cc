@@ -49,6 +49,15 @@ Frame frame(std::string_view file, int def, std::string_view function, std::stri
           fmt::format("{}{}:{}", kTree, caller_file, caller_line)};
 }
 
+std::vector<Frame> reduce_frames() {
+  return {frame("distributed/communication_op.py", 11, "tensor_model_parallel_all_reduce",
+                "layers/linear.py", 1498),
+          frame("distributed/parallel_state.py", 566, "all_reduce",
+                "distributed/communication_op.py", 13),
+          Frame{"torch/distributed/distributed_c10d.py(2940): all_reduce",
+                fmt::format("{}distributed/parallel_state.py:642", kTree)}};
+}
+
 Frame builtin(std::string_view what, std::string_view caller_file, int caller_line) {
   return {fmt::format("<built-in {}>", what),
           fmt::format("{}{}:{}", kTree, caller_file, caller_line)};

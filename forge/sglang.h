@@ -19,6 +19,8 @@ inline constexpr std::string_view kTorchBmm = "method bmm of type object at 0x7f
 // A frame of SGLang's own tree: "<tree>file(def): function", called from "<tree>caller".
 Frame frame(std::string_view file, int def, std::string_view function, std::string_view caller_file,
             int caller_line);
+// How an all-reduce of the tensor group is called.
+std::vector<Frame> reduce_frames();
 // A call into C: "<built-in ...>".
 Frame builtin(std::string_view what, std::string_view caller_file, int caller_line);
 // An nn.Module and what torch puts around its forward.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/near.h"
+#include "base/usage.h"
 
 namespace culprit::lab {
 namespace {
@@ -42,14 +43,6 @@ constexpr std::array kRows{
     FaultRow{"grid-rows", "norms are launched for N rows, whatever the step has", nullptr,
              &F::grid_rows, "N"},
 };
-
-Error usage(std::string what, std::string hint) {
-  return {.code = Error::Code::kUsage,
-          .what = std::move(what),
-          .where = {},
-          .hint = std::move(hint),
-          .note_code = {}};
-}
 
 const FaultRow* find(std::string_view name) {
   const auto* row = std::find_if(kRows.begin(), kRows.end(),

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/near.h"
+#include "base/usage.h"
 
 namespace culprit::lab {
 namespace {
@@ -76,14 +77,6 @@ struct Flag {
   std::string_view help;
   Apply apply;
 };
-
-Error usage(std::string what, std::string hint = {}) {
-  return {.code = Error::Code::kUsage,
-          .what = std::move(what),
-          .where = {},
-          .hint = std::move(hint),
-          .note_code = {}};
-}
 
 Result<std::int64_t> whole(std::string_view text, std::int64_t least, std::int64_t most) {
   std::int64_t value = 0;

@@ -11,20 +11,19 @@ namespace culprit::lab {
 namespace {
 
 // A slice of a large model on one of eight ranks; small ones, whose steps take a millisecond.
-constexpr std::string_view kGlm =
-    "--preset glm-5 --scheme nvfp4 --tp-shard 0/8 --layers 0,5 --experts 8 --launch eager";
-constexpr std::string_view kTinyGlm = "--preset tiny-glm-5 --layers 0,5 --launch eager";
-constexpr std::string_view kLlama =
-    "--preset llama-3.1-8b --layers 5 --tp-shard 0/8 --launch eager";
-constexpr std::string_view kTinyLlama = "--preset tiny-llama --layers 5 --launch eager";
-constexpr std::string_view kQwen =
-    "--preset qwen3-30b-a3b --scale 0.25 --layers 5 --experts 16 --launch eager";
+constexpr Models kGlm{
+    "--preset glm-5 --scheme nvfp4 --tp-shard 0/8 --layers 0,5 --experts 8 --launch eager",
+    "--preset tiny-glm-5 --layers 0,5 --launch eager"};
+constexpr Models kLlama{"--preset llama-3.1-8b --layers 5 --tp-shard 0/8 --launch eager",
+                        "--preset tiny-llama --layers 5 --launch eager"};
+constexpr Models kQwen{"--preset qwen3-30b-a3b --scale 0.25 --layers 5 --experts 16 --launch eager",
+                       "--preset tiny-qwen3-moe --layers 5 --launch eager"};
+constexpr Models alike(std::string_view flags) { return {flags, flags}; }
 // Of which the output matrix, or the scores that it gives, are much.
-constexpr std::string_view kWideHead =
-    "--preset qwen3-30b-a3b --tp-shard 0/4 --layers 2 --experts 16 --launch eager";
-constexpr std::string_view kManyScores =
-    "--preset qwen3-30b-a3b --scale 0.125 --layers 1 --experts 8 --launch eager";
-constexpr std::string_view kTinyQwen = "--preset tiny-qwen3-moe --layers 5 --launch eager";
+constexpr Models kWideHead =
+    alike("--preset qwen3-30b-a3b --tp-shard 0/4 --layers 2 --experts 16 --launch eager");
+constexpr Models kManyScores =
+    alike("--preset qwen3-30b-a3b --scale 0.125 --layers 1 --experts 8 --launch eager");
 
 const std::vector<Draw> kPool{{"pool", 60'000, 240'000}, {"context", 256, 2'048}};
 const std::vector<Draw> kTinyPool{{"pool", 60'000, 120'000}, {"context", 64, 256}};
@@ -36,7 +35,6 @@ std::vector<Pair> cast_pairs() {
        .suspects = {"whole-pool-cast"},
        .option = "fused",
        .model = kGlm,
-       .tiny_model = kTinyGlm,
        .common = "--kv-dtype fp8 --pool-tokens {pool} --context {context}",
        .draws = kPool,
        .tiny_draws = kTinyPool,
@@ -47,7 +45,6 @@ std::vector<Pair> cast_pairs() {
        .suspects = {"whole-pool-cast"},
        .option = "gather",
        .model = kGlm,
-       .tiny_model = kTinyGlm,
        .common = "--kv-dtype fp8 --pool-tokens {pool} --context {context}",
        .draws = kPool,
        .tiny_draws = kTinyPool,
@@ -57,7 +54,6 @@ std::vector<Pair> cast_pairs() {
        .what = "the whole FP8 pool to BF16 in each layer; the same with a tenth of the pool",
        .suspects = {"whole-pool-cast"},
        .model = kGlm,
-       .tiny_model = kTinyGlm,
        .common = "--kv-dtype fp8 --strategy pool-cast --context {context}",
        .draws = {{"pool", 8'000, 24'000}, {"context", 256, 2'048}},
        .tiny_draws = {{"pool", 8'000, 16'000}, {"context", 64, 256}},
@@ -73,27 +69,22 @@ std::vector<Pair> row_pairs() {
        .what = "each layer copies its whole pool; the new rows are written in place",
        .suspects = {"whole-pool-copy"},
        .model = kGlm,
-       .tiny_model = kTinyGlm,
        .common = "--pool-tokens {pool} --context {context}",
        .draws = kPool,
        .tiny_draws = kTinyPool,
-       .before = "--fault pool-copy",
-       .after = ""},
+       .before = "--fault pool-copy"},
       {.name = "layout-copy",
        .what = "each layer copies the rows in use into one piece; attention takes them as they lie",
        .suspects = {"layout-copy"},
        .model = kLlama,
-       .tiny_model = kTinyLlama,
        .common = "--batch 4 --context {context}",
        .draws = {{"context", 8'000, 24'000}},
        .tiny_draws = {{"context", 4'000, 8'000}},
-       .before = "--fault layout-copy",
-       .after = ""},
+       .before = "--fault layout-copy"},
       {.name = "kv-bf16",
        .what = "attention bound by a BF16 pool: nobody's fault; the pool in FP8",
        .suspects = {},
        .model = kLlama,
-       .tiny_model = kTinyLlama,
        .common = "--batch 4 --context {context}",
        .draws = {{"context", 20'000, 40'000}},
        .tiny_draws = {{"context", 8'000, 16'000}},
@@ -109,58 +100,47 @@ std::vector<Pair> kernel_pairs() {
       {.name = "weight-dequant",
        .what = "attention's FP8 weights to BF16 before each use; a kernel that reads FP8",
        .suspects = {"weight-dequant"},
-       .model = "--preset llama-3.1-8b --scheme fp8 --layers 5 --tp-shard 0/4 --launch eager",
-       .tiny_model = "--preset tiny-llama --scheme fp8 --layers 5 --launch eager",
+       .model = {"--preset llama-3.1-8b --scheme fp8 --layers 5 --tp-shard 0/4 --launch eager",
+                 "--preset tiny-llama --scheme fp8 --layers 5 --launch eager"},
        .common = "--context {context}",
        .draws = {{"context", 128, 1'024}},
-       .before = "--fault dequantize",
-       .after = ""},
+       .before = "--fault dequantize"},
       {.name = "repeated-read",
        .what = "the output matrix once per request; once for all",
        .suspects = {"repeated-read"},
        .model = kWideHead,
-       .tiny_model = kWideHead,
        .common = "--batch {batch} --context {context}",
        .draws = {{"batch", 3, 6}, {"context", 128, 512}},
-       .before = "--fault head-per-request",
-       .after = ""},
+       .before = "--fault head-per-request"},
       {.name = "single-block",
        .what = "one thread samples for all requests; each thread for some",
        .suspects = {"single-block"},
        .model = kManyScores,
-       .tiny_model = kManyScores,
        .common = "--batch {batch} --temperature 0.8 --context {context}",
        .draws = {{"batch", 8, 16}, {"context", 128, 512}},
-       .before = "--fault single-block",
-       .after = ""},
+       .before = "--fault single-block"},
       {.name = "small-kernels",
        .what = "residual, norm, activation and rounding one by one; fused",
        .suspects = {"small-kernels"},
-       .model = "--preset tiny-glm-5 --layers 1,11 --launch graph",
-       .tiny_model = "--preset tiny-glm-5 --layers 1,11 --launch graph",
+       .model = alike("--preset tiny-glm-5 --layers 1,11 --launch graph"),
        .common = "--context {context}",
        .draws = {{"context", 16, 64}},
-       .before = "--fault small-kernels",
-       .after = ""},
+       .before = "--fault small-kernels"},
       {.name = "oversized-grid",
        .what = "norms launched for the largest batch that there might be; for the rows of the step",
        .suspects = {"oversized-grid"},
        .model = kGlm,
-       .tiny_model = kTinyGlm,
        .common = "--context {context}",
        .draws = {{"rows", 400'000, 1'000'000}, {"context", 256, 2'048}},
        .tiny_draws = {{"rows", 100'000, 200'000}, {"context", 64, 256}},
-       .before = "--fault grid-rows={rows}",
-       .after = ""},
+       .before = "--fault grid-rows={rows}"},
       {.name = "blocking-copy",
        .what = "all logits to the host before sampling; only tokens leave the device",
        .suspects = {"blocking-copy"},
        .model = kManyScores,
-       .tiny_model = kManyScores,
        .common = "--batch {batch} --context {context}",
        .draws = {{"batch", 16, 32}, {"context", 128, 512}},
-       .before = "--fault blocking-copy",
-       .after = ""},
+       .before = "--fault blocking-copy"},
   };
 }
 
@@ -169,8 +149,8 @@ std::vector<Pair> host_pairs() {
       {.name = "host-launch",
        .what = "the host works before each launch; one launch per step",
        .suspects = {"host-launch"},
-       .model = "--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16",
-       .tiny_model = "--preset tiny-qwen3-moe --layers 6",
+       .model = {"--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16",
+                 "--preset tiny-qwen3-moe --layers 6"},
        .common = "--fault host-delay={delay} --context {context}",
        .draws = {{"delay", 60, 100}, {"context", 64, 256}},
        .before = "--launch eager",
@@ -178,21 +158,18 @@ std::vector<Pair> host_pairs() {
       {.name = "host-sync",
        .what = "the host waits for the device behind each layer; it runs ahead",
        .suspects = {"host-sync"},
-       .model = "--preset qwen3-30b-a3b --scale 0.5 --layers 8 --experts 16 --launch eager",
-       .tiny_model = "--preset tiny-qwen3-moe --layers 12 --launch eager",
+       .model = {"--preset qwen3-30b-a3b --scale 0.5 --layers 8 --experts 16 --launch eager",
+                 "--preset tiny-qwen3-moe --layers 12 --launch eager"},
        .common = "--fault host-delay={delay} --context {context}",
        .draws = {{"delay", 20, 60}, {"context", 64, 256}},
-       .before = "--fault sync-per-layer",
-       .after = ""},
+       .before = "--fault sync-per-layer"},
       {.name = "host-work",
        .what = "the host prepares each step while the device waits; while it works",
        .suspects = {"host-work", "host-sync"},
        .model = kLlama,
-       .tiny_model = kTinyLlama,
        .common = "--context {context}",
        .draws = {{"work", 6'000, 16'000}, {"context", 128, 512}},  // less than the device's time
-       .before = "--fault host-work={work}",
-       .after = ""},
+       .before = "--fault host-work={work}"},
   };
 }
 
@@ -201,32 +178,28 @@ std::vector<Pair> step_pairs() {
       {.name = "graph-missing",
        .what = "no graph beyond a batch; one for every batch that occurs",
        .suspects = {"graph-missing"},
-       .model = "--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16 --launch graph",
-       .tiny_model = "--preset tiny-qwen3-moe --layers 6 --launch graph",
+       .model = {"--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16 --launch graph",
+                 "--preset tiny-qwen3-moe --layers 6 --launch graph"},
        .common = "--batch {batch} --arrive 6,1,3,16 --fault host-delay={delay} --context {context}",
        .draws = {{"batch", 2, 6}, {"delay", 60, 100}, {"context", 64, 256}},
        .before = "--fault graph-limit={batch}",
-       .after = "",
        .measure = Measure::kLargest},
       {.name = "prefill",
        .what = "prompts computed between decode steps; elsewhere",
        .suspects = {"prefill-interference"},
        .model = kQwen,
-       .tiny_model = kTinyQwen,
        .common = "--batch 2 --context {context}",
        .draws = {{"prompt", 96, 256}, {"context", 128, 512}},
        .before = "--arrive 5,{prompt},1",
-       .after = "",
        .measure = Measure::kMean},
       {.name = "step-stall",
        .what = "the host stands still now and then (garbage); never",
        .suspects = {"step-stall"},
-       .model = "--preset tiny-qwen3-moe --layers 8 --launch eager",
-       .tiny_model = "--preset tiny-qwen3-moe --layers 5 --launch eager",
+       .model = {"--preset tiny-qwen3-moe --layers 8 --launch eager",
+                 "--preset tiny-qwen3-moe --layers 5 --launch eager"},
        .common = "--context {context}",
        .draws = {{"stall", 300, 600}, {"context", 64, 256}},
        .before = "--fault stall={stall}",
-       .after = "",
        .measure = Measure::kMean},
   };
 }
@@ -283,7 +256,7 @@ DrawnPair drawn(const Pair& pair, bool tiny, std::uint64_t seed) {
       values[draw.name] = std::llround(std::exp(low + (high - low) * uniform(seed, place++)));
     }
   const std::string both =
-      fmt::format("{} {} --seed {}", tiny ? pair.tiny_model : pair.model, pair.common, seed);
+      fmt::format("{} {} --seed {}", tiny ? pair.model.tiny : pair.model.full, pair.common, seed);
   const auto line = [&](std::string_view own) {
     return filled(own.empty() ? both : fmt::format("{} {}", both, own), values);
   };

@@ -26,14 +26,18 @@ struct Draw {
   std::int64_t low = 0, high = 0;
 };
 
+struct Models {
+  std::string_view full, tiny;  // flags
+};
+
 struct Pair {
   std::string_view name, what;
   std::vector<std::string_view> suspects;  // any of them is right; empty: nobody is to be accused
   std::string_view option = {};            // of the suspect's fix; empty: its first
-  std::string_view model, tiny_model;      // flags of both sides
-  std::string_view common;                 // likewise
+  Models model;                            // of both sides
+  std::string_view common;                 // flags of both sides
   std::vector<Draw> draws = {}, tiny_draws = {};  // tiny_draws: those that differ on small models
-  std::string_view before, after;
+  std::string_view before = {}, after = {};
   Measure measure = Measure::kMedian;
   // The fix leaves this share of the fault, as the suspect says its time goes (1 / 10 of a pool).
   double left = 0;

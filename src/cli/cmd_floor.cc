@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/usage.h"
 #include "cli/output_file.h"
 #include "cli/run_command.h"
 #include "report/report.h"
@@ -25,14 +26,6 @@ Result<evidence::StepFloor> floor_alone(const Settings& settings) {
   return answer;
 }
 
-Error missing(std::string what, std::string hint) {
-  return {.code = Error::Code::kUsage,
-          .what = std::move(what),
-          .where = {},
-          .hint = std::move(hint),
-          .note_code = {}};
-}
-
 }  // namespace
 
 Outcome hand_over(const Settings& settings, Console& console, const std::string& document,
@@ -47,11 +40,11 @@ Outcome hand_over(const Settings& settings, Console& console, const std::string&
 
 Outcome floor(const Settings& settings, Console& console) {
   if (settings.model.empty()) {
-    return console.fail(missing("floor needs a model", "--model CONFIG|NAME"));
+    return console.fail(usage("floor needs a model", "--model CONFIG|NAME"));
   }
   if (!settings.words.empty()) return diagnose(settings, console);
   if (settings.gpu.empty()) {
-    return console.fail(missing("floor needs a GPU, or a trace that names it", "--gpu NAME"));
+    return console.fail(usage("floor needs a GPU, or a trace that names it", "--gpu NAME"));
   }
   if (!settings.json_file.empty()) {
     const Status allowed = may_write_answer(settings.json_file);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -16,14 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of what lies in `folder`, sorted; of a folder with very many entries, some.
-std::vector<std::string> names_in(const fs::path& folder) {
-  constexpr std::size_t kMost = 4096;
+// Names of what lies in `folder`, sorted; of a folder with more than `most` entries, some.
+std::vector<std::string> names_in(const fs::path& folder, std::size_t most) {
   std::vector<std::string> names;
   std::error_code failed;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
     names.push_back(it->path().filename().string());
-    if (names.size() == kMost) break;
+    if (names.size() == most) break;
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -32,7 +32,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
 Error missing(const std::string& path) {
   const fs::path as_path(path);
   const fs::path folder = as_path.has_parent_path() ? as_path.parent_path() : fs::path(".");
-  std::vector<std::string> candidates = names_in(folder);
+  constexpr std::size_t kMost = 4096;  // near names are looked for among these
+  std::vector<std::string> candidates = names_in(folder, kMost);
   if (!as_path.has_parent_path()) {
     for (std::string& name : command_names()) candidates.push_back(std::move(name));
   }
@@ -116,7 +117,7 @@ Result<std::vector<std::string>> find_traces(const std::string& path) {
     return std::vector<std::string>{path};
   }
   std::vector<std::string> traces;
-  for (const std::string& name : names_in(path))
+  for (const std::string& name : names_in(path, std::numeric_limits<std::size_t>::max()))
     if (named_like_a_trace(name)) traces.push_back(name);
   if (traces.empty()) return no_trace_in(path);
   std::sort(traces.begin(), traces.end(), before_by_number);

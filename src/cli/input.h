@@ -9,7 +9,7 @@
 namespace culprit::cli {
 
 // Ok for "-" and for anything that can be opened. kCannotRead for what does not exist, naming near
-// files of that folder (or a near command); kUsage for a folder without traces.
+// files of that folder (or a near command); kUsage for a folder.
 Status check_input(const std::string& path);
 // The traces that `path` stands for: itself, or those in that folder besides captures, in the order of
 // the numbers in their names.

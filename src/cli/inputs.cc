@@ -4,20 +4,13 @@
 
 #include <algorithm>
 
+#include "base/usage.h"
 #include "cli/input.h"
 #include "ingest/ingest.h"
 #include "run/mapping.h"
 
 namespace culprit::cli {
 namespace {
-
-Error usage(std::string what, std::string hint) {
-  return {.code = Error::Code::kUsage,
-          .what = std::move(what),
-          .where = {},
-          .hint = std::move(hint),
-          .note_code = {}};
-}
 
 Result<std::vector<std::string>> given_traces(const Settings& settings) {
   std::vector<std::string> paths;

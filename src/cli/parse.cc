@@ -5,20 +5,13 @@
 #include <optional>
 
 #include "base/near.h"
+#include "base/usage.h"
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
 
 namespace culprit::cli {
 namespace {
-
-Error usage(std::string what, std::string hint) {
-  return {.code = Error::Code::kUsage,
-          .what = std::move(what),
-          .where = {},
-          .hint = std::move(hint),
-          .note_code = {}};
-}
 
 Error not_in_this_version(std::string_view word) {
   return usage(fmt::format("{} is not in this version ({})", word, version()),

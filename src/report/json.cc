@@ -5,9 +5,9 @@
 #include <charconv>
 #include <span>
 
-#include "base/version.h"
 #include "report/explain.h"
 #include "report/json_floor.h"
+#include "report/json_parts.h"
 #include "report/json_ranks.h"
 #include "report/json_writer.h"
 #include "report/table.h"
@@ -18,25 +18,6 @@ namespace {
 
 constexpr auto kBlock = JsonLayout::kBlock;
 constexpr auto kLine = JsonLayout::kLine;
-constexpr int kSchemaVersion = 1;
-constexpr int kFactDigits = 15;  // what a double holds of a decimal figure
-
-std::optional<std::int64_t> known_or_null(std::int64_t value) {
-  return value > 0 ? std::optional(value) : std::nullopt;
-}
-
-template <class T>
-void integers(JsonWriter& w, std::string_view key, const T& values) {
-  w.begin_array(key, kLine);
-  for (const auto value : values) w.integer({}, value);
-  w.end();
-}
-
-void texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& values) {
-  w.begin_array(key, kLine);
-  for (const std::string& value : values) w.text({}, value);
-  w.end();
-}
 
 void write_file(JsonWriter& w, std::string_view path, const store::TraceInfo* info,
                 std::optional<std::int64_t> rank) {
@@ -54,18 +35,6 @@ void write_input(JsonWriter& w, const Answer& answer) {
   w.begin_array("inputs", kBlock);
   for (const InputFile& file : answer.inputs) write_file(w, file.path, &file.info, file.rank);
   if (answer.inputs.empty()) write_file(w, answer.path, info, info ? info->rank : std::nullopt);
-  w.end();
-}
-
-void write_note(JsonWriter& w, const store::Note& note) {
-  w.begin_object({}, kLine);
-  w.text("code", note.code);
-  w.text("severity", store::severity_name(note.severity));
-  w.integer("count", note.count);
-  w.text_or_null("where", note.where);
-  w.integer("byte", note.byte);
-  w.integer("event", note.event);
-  w.text("message", note.message);
   w.end();
 }
 
@@ -227,15 +196,6 @@ void write_layers(JsonWriter& w, const Answer& answer) {
   w.end();
 }
 
-void write_source(JsonWriter& w, std::string_view key, const run::Source& source) {
-  w.begin_object(key, kLine);
-  w.text("file", source.file);
-  w.integer("line", source.line);
-  w.text_or_null("function", source.function);
-  w.boolean("exact", source.exact);
-  w.end();
-}
-
 // Thread ids are numbers in most traces and words in some: a number stays one.
 void write_thread(JsonWriter& w, std::string_view thread) {
   std::int64_t number = 0;
@@ -272,11 +232,6 @@ void write_kernel_origin(JsonWriter& w, const run::Run& run,
   } else {
     w.null("source");
   }
-}
-
-void write_dim3(JsonWriter& w, std::string_view key, const store::Dim3& dim) {
-  if (dim == store::Dim3{}) return w.null(key);
-  integers(w, key, dim);
 }
 
 void write_dtype(JsonWriter& w, std::string_view key, known::Dtype dtype) {
@@ -331,21 +286,6 @@ void write_kernels(JsonWriter& w, const Answer& answer, std::size_t most) {
   const std::size_t count = answer.usable() ? answer.evidence->kernels.size() : 0;
   for (std::size_t k = 0; k < std::min(count, most); ++k)
     write_kernel(w, *answer.run, answer.evidence->kernels[k]);
-  w.end();
-}
-
-void write_tensor(JsonWriter& w, const std::optional<verdict::TensorMatch>& tensor) {
-  if (!tensor) return w.null("tensor");
-  w.begin_object("tensor", kLine);
-  w.text("name", tensor->name);
-  if (tensor->shape.empty()) {
-    w.null("shape");
-  } else {
-    integers(w, "shape", tensor->shape);
-  }
-  w.text_or_null("dtype", tensor->dtype);
-  w.integer("elements", known_or_null(tensor->elements));
-  w.text_or_null("match", tensor->match);
   w.end();
 }
 
@@ -421,16 +361,7 @@ void write_verdict(JsonWriter& w, const Answer& answer, const JsonLimits& limits
   w.begin_array("suspects", kBlock);
   for (std::size_t i = 0; i < verdict.suspects.size(); ++i) write_suspect(w, answer, i, limits);
   w.end();
-  w.begin_array("ruled_out", kBlock);
-  for (const verdict::RuledOut& ruled : verdict.ruled_out) {
-    w.begin_object({}, kLine);
-    w.text("hypothesis", ruled.hypothesis);
-    w.text("claim", ruled.claim);
-    w.text("because", ruled.because);
-    texts(w, "facts", ruled.facts);
-    w.end();
-  }
-  w.end();
+  write_ruled_out(w, verdict.ruled_out);
   w.begin_array("healthy", kBlock);
   for (const verdict::Healthy& healthy : verdict.healthy) {
     w.begin_object({}, kLine);
@@ -477,35 +408,12 @@ void write_what_if(JsonWriter& w, const verdict::WhatIfAnswer& what_if) {
   w.end();
 }
 
-void write_facts(JsonWriter& w, const Answer& answer, std::size_t most) {
-  w.begin_array("facts", kBlock);
-  if (answer.usable()) {
-    const std::vector<evidence::Fact>& facts = answer.evidence->facts;
-    for (const evidence::Fact& fact : std::span(facts).first(std::min(facts.size(), most))) {
-      w.begin_object({}, kLine);
-      w.text("id", fact.id);
-      w.text("name", fact.name);
-      w.number("value", fact.value, kFactDigits);
-      w.text("unit", fact.unit);
-      w.text("how", fact.how);
-      w.text_or_null("query", fact.query);
-      w.end();
-    }
-  }
-  w.end();
-}
-
 }  // namespace
 
 std::string render_json(const Answer& answer, std::optional<Table> table,
                         const JsonLimits& limits) {
   JsonWriter w(limits.text);
-  w.begin_object({}, kBlock);
-  w.integer("schema_version", kSchemaVersion);
-  w.begin_object("tool", kLine);
-  w.text("name", "culprit");
-  w.text("version", version());
-  w.end();
+  begin_document(w);
   write_input(w, answer);
   write_quality(w, answer);
   write_device(w, answer);
@@ -518,7 +426,9 @@ std::string render_json(const Answer& answer, std::optional<Table> table,
   write_floor(w, answer.usable() ? answer.floor : nullptr);
   write_retiming(w, answer);
   write_ranks(w, answer);
-  write_facts(w, answer, limits.facts);
+  const std::span<const evidence::Fact> facts =
+      answer.usable() ? answer.evidence->facts : std::span<const evidence::Fact>();
+  write_facts(w, facts.first(std::min(facts.size(), limits.facts)));
   if (answer.what_if != nullptr) write_what_if(w, *answer.what_if);
   if (answer.explanation != nullptr) write_explanation(w, answer);
   if (table) write_table_json(w, *table, answer);

@@ -1,8 +1,8 @@
 // The --json document of `culprit compare`; field by field docs/schema/compare.schema.json.
 #include <algorithm>
 
-#include "base/version.h"
 #include "report/compare_words.h"
+#include "report/json_parts.h"
 #include "report/json_writer.h"
 
 namespace culprit::report {
@@ -10,37 +10,29 @@ namespace {
 
 constexpr auto kBlock = JsonLayout::kBlock;
 constexpr auto kLine = JsonLayout::kLine;
-constexpr int kSchemaVersion = 1;
-constexpr int kFactDigits = 15, kCallDigits = 9, kShareDigits = 6;
+constexpr int kCallDigits = 9, kShareDigits = 6;
 
 using compare::Comparison;
-
-std::optional<std::int64_t> positive(std::int64_t value) {
-  return value > 0 ? std::optional(value) : std::nullopt;
-}
-
-void texts(JsonWriter& w, std::string_view key, const std::vector<std::string>& values) {
-  w.begin_array(key, kLine);
-  for (const std::string& value : values) w.text({}, value);
-  w.end();
-}
 
 void write_quality(JsonWriter& w, const Comparison& c) {
   w.begin_object("quality", kBlock);
   w.boolean("usable", c.outcome != compare::Outcome::kNotComparable);
   w.begin_array("notes", kBlock);
-  for (const store::Note& note : notes_of(c)) {
+  for (const store::Note& note : notes_of(c)) write_note(w, note);
+  w.end();
+  w.end();
+}
+
+void write_stalls(JsonWriter& w, const std::vector<compare::Stall>& stalls) {
+  w.begin_array("outliers", kLine);
+  for (const compare::Stall& stall : stalls) {
     w.begin_object({}, kLine);
-    w.text("code", note.code);
-    w.text("severity", store::severity_name(note.severity));
-    w.integer("count", note.count);
-    w.text_or_null("where", note.where);
-    w.integer("byte", note.byte);
-    w.integer("event", note.event);
-    w.text("message", note.message);
+    w.integer("index", stall.index);
+    w.integer("ns", stall.length);
+    w.text("cause", stall.cause);
+    w.boolean("waited", stall.waited);
     w.end();
   }
-  w.end();
   w.end();
 }
 
@@ -65,22 +57,13 @@ void write_steps(JsonWriter& w, const compare::Side& side, bool known) {
     w.end();
   }
   w.end();
-  w.begin_array("outliers", kLine);
-  for (const compare::Stall& stall : side.stalls) {
-    w.begin_object({}, kLine);
-    w.integer("index", stall.index);
-    w.integer("ns", stall.length);
-    w.text("cause", stall.cause);
-    w.boolean("waited", stall.waited);
-    w.end();
-  }
-  w.end();
+  write_stalls(w, side.stalls);
   w.integer("stalled_ns_per_step", value(side.stalled_per_step));
   w.integer("device_span_ns", value(steps.device_span));
   w.number("device_busy", known ? std::optional(steps.device_busy) : std::nullopt);
   w.integer("busy_ns", value(steps.busy_ns));
   w.integer("activity_ns", value(steps.activity_ns));
-  w.integer("host_ns", positive(steps.host_ns));
+  w.integer("host_ns", known_or_null(steps.host_ns));
   w.end();
 }
 
@@ -118,13 +101,6 @@ void write_budget(JsonWriter& w, const Comparison& c) {
     w.number("calls_after", row.calls_after, kCallDigits);
     w.end();
   }
-  w.end();
-}
-
-void write_dim3(JsonWriter& w, std::string_view key, const store::Dim3& dim) {
-  if (dim == store::Dim3{}) return w.null(key);
-  w.begin_array(key, kLine);
-  for (const std::int32_t extent : dim) w.integer({}, extent);
   w.end();
 }
 
@@ -193,19 +169,6 @@ void write_kernel_names(JsonWriter& w, const Comparison& c, const compare::Cause
   texts(w, "kernels", names);
 }
 
-void write_tensor(JsonWriter& w, const std::optional<verdict::TensorMatch>& tensor) {
-  if (!tensor) return w.null("tensor");
-  w.begin_object("tensor", kLine);
-  w.text("name", tensor->name);
-  w.begin_array("shape", kLine);
-  for (const std::int64_t extent : tensor->shape) w.integer({}, extent);
-  w.end();
-  w.text_or_null("dtype", tensor->dtype);
-  w.integer("elements", positive(tensor->elements));
-  w.text_or_null("match", tensor->match);
-  w.end();
-}
-
 void write_cause(JsonWriter& w, const Comparison& c, std::size_t index) {
   const compare::Cause& cause = c.causes[index];
   const auto of = [&](Nanos whole) -> std::optional<double> {
@@ -225,14 +188,7 @@ void write_cause(JsonWriter& w, const Comparison& c, std::size_t index) {
   w.boolean("beside_steps", cause.beside_steps);
   write_kernel_names(w, c, cause);
   w.begin_array("where", kBlock);
-  for (const run::Source& source : cause.where) {
-    w.begin_object({}, kLine);
-    w.text("file", source.file);
-    w.integer("line", source.line);
-    w.text_or_null("function", source.function);
-    w.boolean("exact", source.exact);
-    w.end();
-  }
+  for (const run::Source& source : cause.where) write_source(w, {}, source);
   w.end();
   write_tensor(w, cause.tensor);
   w.null("live_fraction");
@@ -252,28 +208,8 @@ void write_findings(JsonWriter& w, const Comparison& c) {
   w.begin_array("suspects", kBlock);
   for (std::size_t i = 0; i < c.causes.size(); ++i) write_cause(w, c, i);
   w.end();
-  w.begin_array("ruled_out", kBlock);
-  for (const verdict::RuledOut& ruled : c.ruled_out) {
-    w.begin_object({}, kLine);
-    w.text("hypothesis", ruled.hypothesis);
-    w.text("claim", ruled.claim);
-    w.text("because", ruled.because);
-    texts(w, "facts", ruled.facts);
-    w.end();
-  }
-  w.end();
-  w.begin_array("facts", kBlock);
-  for (const evidence::Fact& fact : c.facts) {
-    w.begin_object({}, kLine);
-    w.text("id", fact.id);
-    w.text("name", fact.name);
-    w.number("value", fact.value, kFactDigits);
-    w.text("unit", fact.unit);
-    w.text("how", fact.how);
-    w.text_or_null("query", fact.query);
-    w.end();
-  }
-  w.end();
+  write_ruled_out(w, c.ruled_out);
+  write_facts(w, c.facts);
 }
 
 void write_ranks(JsonWriter& w, const compare::Comparisons& pairs) {
@@ -302,16 +238,7 @@ void write_ranks(JsonWriter& w, const compare::Comparisons& pairs) {
       w.end();
     }
     w.end();
-    w.begin_array("outliers", kLine);
-    for (const compare::Stall& stall : c.after.stalls) {
-      w.begin_object({}, kLine);
-      w.integer("index", stall.index);
-      w.integer("ns", stall.length);
-      w.text("cause", stall.cause);
-      w.boolean("waited", stall.waited);
-      w.end();
-    }
-    w.end();
+    write_stalls(w, c.after.stalls);
     w.end();
   }
   w.end();
@@ -323,13 +250,7 @@ std::string render_comparison_json(const compare::Comparisons& pairs, std::optio
   const Comparison& c = pairs.main();
   const bool usable = c.outcome != compare::Outcome::kNotComparable;
   JsonWriter w;
-  w.begin_object({}, kBlock);
-  w.integer("schema_version", kSchemaVersion);
-  w.text("kind", "compare");
-  w.begin_object("tool", kLine);
-  w.text("name", "culprit");
-  w.text("version", version());
-  w.end();
+  begin_document(w, "compare");
   write_quality(w, c);
   write_side(w, "before", c.before);
   write_side(w, "after", c.after);

@@ -1,11 +1,11 @@
 // The floor in JSON: a member of every answer, and the document of `culprit floor`, which follows
 // docs/schema/floor.schema.json.
 #include "report/json_floor.h"
+#include "report/json_parts.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/version.h"
 #include "report/report.h"
 
 namespace culprit::report {
@@ -13,16 +13,11 @@ namespace {
 
 constexpr auto kBlock = JsonLayout::kBlock;
 constexpr auto kLine = JsonLayout::kLine;
-constexpr int kSchemaVersion = 1;
 
 // A config may be of any size; what no integer holds is cut off.
 std::int64_t whole(double x) {
   constexpr double kMost = 9e18;
   return std::llround(std::clamp(x, 0.0, kMost));
-}
-
-std::optional<double> known_or_null(double value) {
-  return value > 0 ? std::optional(value) : std::nullopt;
 }
 
 void write_parts(JsonWriter& w, const evidence::StepFloor* floor) {
@@ -119,13 +114,7 @@ void write_floor(JsonWriter& w, const evidence::StepFloor* floor) {
 
 std::string render_floor_json(const evidence::StepFloor& answer, std::string_view trace) {
   JsonWriter w;
-  w.begin_object({}, kBlock);
-  w.integer("schema_version", kSchemaVersion);
-  w.text("kind", "floor");
-  w.begin_object("tool", kLine);
-  w.text("name", "culprit");
-  w.text("version", version());
-  w.end();
+  begin_document(w, "floor");
   w.text_or_null("trace", trace);
   const known::Model& model = answer.given.model;
   w.begin_object("model", kLine);

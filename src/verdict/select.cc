@@ -6,16 +6,13 @@
 #include <regex>
 
 #include "base/near.h"
+#include "base/usage.h"
 
 namespace culprit::verdict {
 namespace {
 
 // std::regex recurses once per character: longer names are matched by their beginning.
 constexpr std::size_t kMostMatched = 4096;
-
-Error usage(std::string what, std::string hint) {
-  return {Error::Code::kUsage, std::move(what), "", std::move(hint)};
-}
 
 bool finds(const std::regex& pattern, std::string_view name) {
   name = name.substr(0, kMostMatched);
