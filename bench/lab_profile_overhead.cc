@@ -1,17 +1,19 @@
 // What recording costs a decode step of the laboratory's engine: steps that are recorded and steps
 // that are not take turns in one process, in a drawn order, the host launching each kernel.
-//   lab_profile_overhead [TURNS] [PRESET]        at least 300; tiny-glm-5
+//   lab_profile_overhead [TURNS [FLAGS OF LAB BENCH]]        at least 300; --preset tiny-glm-5
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "culprit/profile.h"
-#include "lab/engine/engine.h"
-#include "lab/model/random_model.h"
+#include "lab/tool/decoding.h"
+#include "lab/tool/model.h"
 #include "paired.h"
 
 namespace lab = culprit::lab;
@@ -26,12 +28,6 @@ int fail(const std::string& why) {
   return 2;
 }
 
-double micros_of_step(lab::Engine& engine) {
-  const culprit::Nanos begin = lab::Launcher::now();
-  static_cast<void>(engine.step());
-  return static_cast<double>(lab::Launcher::now() - begin) / 1e3;
-}
-
 profile::Options recording(int turns, const std::string& file) {
   profile::Options options;
   options.on = true;
@@ -43,36 +39,32 @@ profile::Options recording(int turns, const std::string& file) {
   return options;
 }
 
-// A request that lasts for all steps.
-culprit::Result<std::unique_ptr<lab::Engine>> engine_for(const lab::Weights& weights, int steps) {
-  lab::EngineOptions options;
-  options.isa = lab::best_isa();
-  options.launch = lab::LaunchMode::kEager;
-  options.longest = options.pool_tokens = steps + 2;
-  TRY(auto engine, lab::Engine::make(weights, options));
-  lab::Request request;
-  request.prompt = {1};
-  request.new_tokens = steps + 1;
-  TRY([[maybe_unused]] const std::size_t number, engine->submit(request));
-  return engine;
+culprit::Result<lab::Options> options_of(int argc, char** argv) {
+  std::vector<std::string_view> words{"bench", "--launch", "eager"};
+  words.insert(words.end(), argv + std::min(argc, 2), argv + argc);
+  if (argc <= 2) words.insert(words.end(), {"--preset", "tiny-glm-5"});
+  return lab::parse(words);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const int turns = std::max(300, argc > 1 ? std::atoi(argv[1]) : 600);
-  const std::string preset = argc > 2 ? argv[2] : "tiny-glm-5";
-  const auto config = lab::preset(preset);
-  if (!config.ok()) return fail(config.error().what);
-  const int threads = static_cast<int>(lab::usable_cores().size());
-  const auto random = lab::random_weights({*config, lab::Scheme::kBf16, 1}, {}, threads);
-  if (!random.ok()) return fail(random.error().what);
+  const auto options = options_of(argc, argv);
+  if (!options.ok()) return fail(options.error().what + ": " + options.error().hint);
+  lab::LoadedModel model;
+  const culprit::Status loaded = lab::load_model(*options, model);
+  if (!loaded.ok()) return fail(loaded.error().what);
   const std::string file = "/tmp/lab_profile_overhead-" + std::to_string(getpid()) + ".json.gz";
   profile::Session session(recording(turns, file));
   if (!session.on()) return fail(session.error()->text());
-  auto engine = engine_for(random->weights, kWarmUp + 2 * turns);
-  if (!engine.ok()) return fail(engine.error().what);
-  for (int i = 0; i < kWarmUp; ++i) static_cast<void>(micros_of_step(**engine));
+  const auto decoding = lab::Decoding::make(*options, *model.weights, nullptr,
+                                            {.reading = options->readings.back(),
+                                             .batch = options->batch.front(),
+                                             .context = options->context.front(),
+                                             .steps = kWarmUp + 2 * turns});
+  if (!decoding.ok()) return fail(decoding.error().what);
+  for (int i = 0; i < kWarmUp; ++i) static_cast<void>((*decoding)->step());
   std::vector<double> off, on;
   std::mt19937 draw(1);
   for (int turn = 0; turn < turns; ++turn) {
@@ -82,16 +74,16 @@ int main(int argc, char** argv) {
         session.resume();
       else
         session.pause();
-      (recorded ? on : off).push_back(micros_of_step(**engine));
+      const double micros = static_cast<double>((*decoding)->step().time) / 1e3;
+      (recorded ? on : off).push_back(micros);
     }
   }
   const profile::Report report = session.finish();
   std::remove(file.c_str());
   if (report.steps != turns || report.lost != 0)
     return fail("not all was recorded: " + report.summary);
-  std::printf("%s, %d threads: %d turns, steps of %.1f us (median) with %.0f events\n",
-              preset.c_str(), threads, turns, median_of(off).middle,
-              static_cast<double>(report.events) / turns);
+  std::printf("%s: %d turns, steps of %.1f us (median) with %.0f events\n", model.name.c_str(),
+              turns, median_of(off).middle, static_cast<double>(report.events) / turns);
   show("recorded against off:", on, off);
   return 0;
 }
