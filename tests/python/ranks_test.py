@@ -95,6 +95,20 @@ class Together(unittest.TestCase):
         self.assertEqual(calls["all-reduce embedding"], 1)
         self.assertEqual(calls["all-gather logits"], 1)
 
+    def test_recordings_of_all_ranks_are_one_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(CULPRIT, *RUN, "--new", "40", "--tp", "2", "--profile", f"{folder}/decode.trace.json.gz",
+                       "--profile-warmup", "4", "--profile-steps", "30")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(os.listdir(folder)), ["decode-rank0.trace.json.gz", "decode-rank1.trace.json.gz"])
+            answer = json.loads(run(CULPRIT, folder, "--json").stdout)
+            self.assertEqual([rank["rank"] for rank in answer["ranks"]], [0, 1])
+            for rank in answer["ranks"]:  # 7 sums and one gathering in each of some 30 steps: they meet, on one machine's clock
+                self.assertGreaterEqual(rank["collectives"], 200)
+                self.assertLess(abs(rank["clock_offset_ns"]), 1_000_000)
+            comm = json.loads(run(CULPRIT, "comm", f"{folder}/decode-rank0.trace.json.gz", "--json").stdout)
+            self.assertEqual(sorted({row["collective"] for row in comm["table"]["rows"]}), ["_allgather_base", "allreduce"])
+
     def test_numbers_of_ranks_that_do_not_fit_are_errors(self):
         for done, word in ((mpirun(2, *RUN, "--tp", "4"), "mpirun started 2 ranks, --tp asks for 4"),
                            (mpirun(2, *RUN), "each of which would do all of it"),
