@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "lab/engine/cores.h"
+
 namespace culprit::lab {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "culprit/profile.h"
+#include "lab/engine/cores.h"
 #include "lab/engine/spin.h"
 
 namespace culprit::lab {
@@ -23,9 +24,9 @@ Stream::Stream(int threads, Host host)
   std::vector<int> cores = usable_cores();
   const bool pinned = static_cast<std::size_t>(threads_) <= cores.size() && threads_ > 1;
   if (host == Host::kAnywhere || !pinned || cores.size() < 2) return;
-  host_cores_ = cores;
+  host_keeps_off_ = true;
   cores.erase(cores.begin());  // the leader's, as Workers pins it
-  run_on(cores);
+  keep_this_thread_to(cores);
 }
 
 Stream::~Stream() {
@@ -34,7 +35,7 @@ Stream::~Stream() {
   launched_.fetch_add(1);
   launched_.notify_one();
   leader_.join();
-  if (!host_cores_.empty()) run_on(host_cores_);
+  if (host_keeps_off_) keep_this_thread_to(usable_cores());
 }
 
 Stream::Slot& Stream::next_slot() {
@@ -60,6 +61,7 @@ void Stream::wait_until_done(std::uint32_t count) {
 
 void Stream::serve() {
   profile::name_thread("stream 0");
+  keep_this_thread_to(usable_cores());  // not where the host keeps to because of another stream
   Workers workers(threads_);
   started_.count_down();
   for (std::uint32_t done = 0;;) {

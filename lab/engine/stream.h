@@ -61,7 +61,7 @@ class Stream {
   void serve();
 
   int threads_;
-  std::vector<int> host_cores_;  // that the host may use without us; empty: it still does
+  bool host_keeps_off_ = false;  // the leader's core
   std::unique_ptr<Slot[]> slots_;
   std::uint32_t count_ = 0;  // launched, as the launching thread counts; numbers wrap around
   alignas(64) std::atomic<std::uint32_t> launched_{0};  // the leader sleeps on it

@@ -2,58 +2,16 @@
 
 #include <algorithm>
 
-#if defined(__linux__)
-#include <pthread.h>
-#include <sched.h>
-#endif
-
+#include "lab/engine/cores.h"
 #include "lab/engine/spin.h"
 
 namespace culprit::lab {
-namespace {
-
-#if defined(__linux__)
-void pin(pthread_t thread, const std::vector<int>& cores) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int core : cores) CPU_SET(static_cast<unsigned>(core), &set);
-  pthread_setaffinity_np(thread, sizeof set, &set);
-}
-#endif
-
-}  // namespace
-
-std::vector<int> usable_cores() {
-  std::vector<int> cores;
-#if defined(__linux__)
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (unsigned core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &set)) cores.push_back(static_cast<int>(core));
-#else
-  for (unsigned core = 0; core < std::thread::hardware_concurrency(); ++core)
-    cores.push_back(static_cast<int>(core));
-#endif
-  return cores;
-}
-
-void run_on([[maybe_unused]] const std::vector<int>& cores) {
-#if defined(__linux__)
-  pin(pthread_self(), cores);
-#endif
-}
 
 Workers::Workers(int threads) : stretches_(static_cast<std::size_t>(std::max(threads, 1))) {
+  pinned_ = threads > 1 && static_cast<std::size_t>(threads) <= usable_cores().size();
   for (int thread = 1; thread < threads; ++thread)
     others_.emplace_back([this, thread] { serve(thread); });
-#if defined(__linux__)
-  const std::vector<int> cores = usable_cores();
-  if (others_.empty() || static_cast<std::size_t>(threads) > cores.size()) return;
-  cores_ = cores;
-  pin(pthread_self(), {cores[0]});
-  for (std::size_t i = 0; i < others_.size(); ++i) pin(others_[i].native_handle(), {cores[i + 1]});
-#endif
+  if (pinned_) keep_this_thread_to({usable_cores().front()});
 }
 
 Workers::~Workers() {
@@ -61,9 +19,7 @@ Workers::~Workers() {
   runs_.fetch_add(1);
   runs_.notify_all();
   for (std::thread& other : others_) other.join();
-#if defined(__linux__)
-  if (!cores_.empty()) pin(pthread_self(), cores_);
-#endif
+  if (pinned_) keep_this_thread_to(usable_cores());
 }
 
 void Workers::run_shared(std::int64_t pieces, const void* context, Call call) {
@@ -123,6 +79,7 @@ void Workers::take_pieces(int thread) {
 }
 
 void Workers::serve(int thread) {
+  if (pinned_) keep_this_thread_to({usable_cores()[static_cast<std::size_t>(thread)]});
   while (!stopping_.load(std::memory_order_relaxed)) {
     const int seen = runs_.load(std::memory_order_acquire);
     take_pieces(thread);

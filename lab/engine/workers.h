@@ -14,11 +14,6 @@
 
 namespace culprit::lab {
 
-// The cores that this process may use.
-std::vector<int> usable_cores();
-// Where the calling thread may run from now on; nothing happens where the system has no such thing.
-void run_on(const std::vector<int>& cores);
-
 class Workers {
  public:
   // The caller's thread is one of `threads`, until the end of this object. Each is pinned to a core
@@ -58,7 +53,7 @@ class Workers {
   void serve(int thread);
 
   std::vector<std::thread> others_;
-  std::vector<int> cores_;  // that the caller may use without us; empty: nothing was pinned
+  bool pinned_ = false;
   // Of the run that goes on. Read only by who holds a piece of it, and so keeps it from ending.
   const void* context_ = nullptr;
   Call call_ = nullptr;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "lab/engine/cores.h"
 #include "lab/engine/engine.h"
 #include "lab/engine/ledger.h"
 #include "lab/kernels/roof.h"

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/text.h"
+#include "lab/engine/cores.h"
 #include "lab/engine/forward.h"
 #include "lab/files/output_file.h"
 #include "lab/oracle/oracle.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "lab/engine/cores.h"
 #include "lab/engine/memory.h"
 #include "lab/engine/resident.h"
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/near.h"
+#include "lab/engine/cores.h"
 
 namespace culprit::lab {
 namespace {
@@ -122,7 +123,7 @@ std::vector<Pair> kernel_pairs() {
       {.name = "small-kernels",
        .what = "residual, norm, activation and rounding one by one; fused",
        .suspects = {"small-kernels"},
-       .model = alike("--preset tiny-glm-5 --layers 1,11 --launch graph"),
+       .model = alike("--preset tiny-glm-5 --layers 1,11 --launch graph --threads {threads}"),
        .common = "--context {context}",
        .draws = {{"context", 16, 64}},
        .before = "--fault small-kernels"},
@@ -151,7 +152,7 @@ std::vector<Pair> host_pairs() {
        .suspects = {"host-launch"},
        .model = {"--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16",
                  "--preset tiny-qwen3-moe --layers 6"},
-       .common = "--fault host-delay={delay} --context {context}",
+       .common = "--threads {threads} --fault host-delay={delay} --context {context}",
        .draws = {{"delay", 60, 100}, {"context", 64, 256}},
        .before = "--launch eager",
        .after = "--launch graph"},
@@ -160,7 +161,7 @@ std::vector<Pair> host_pairs() {
        .suspects = {"host-sync"},
        .model = {"--preset qwen3-30b-a3b --scale 0.5 --layers 8 --experts 16 --launch eager",
                  "--preset tiny-qwen3-moe --layers 12 --launch eager"},
-       .common = "--fault host-delay={delay} --context {context}",
+       .common = "--threads {threads} --fault host-delay={delay} --context {context}",
        .draws = {{"delay", 20, 60}, {"context", 64, 256}},
        .before = "--fault sync-per-layer"},
       {.name = "host-work",
@@ -180,7 +181,8 @@ std::vector<Pair> step_pairs() {
        .suspects = {"graph-missing"},
        .model = {"--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16 --launch graph",
                  "--preset tiny-qwen3-moe --layers 6 --launch graph"},
-       .common = "--batch {batch} --arrive 6,1,3,16 --fault host-delay={delay} --context {context}",
+       .common = "--threads {threads} --batch {batch} --arrive 6,1,3,16 --fault host-delay={delay} "
+                 "--context {context}",
        .draws = {{"batch", 2, 6}, {"delay", 60, 100}, {"context", 64, 256}},
        .before = "--fault graph-limit={batch}",
        .measure = Measure::kLargest},
@@ -197,7 +199,7 @@ std::vector<Pair> step_pairs() {
        .suspects = {"step-stall"},
        .model = {"--preset tiny-qwen3-moe --layers 8 --launch eager",
                  "--preset tiny-qwen3-moe --layers 5 --launch eager"},
-       .common = "--context {context}",
+       .common = "--threads {threads} --context {context}",
        .draws = {{"stall", 300, 600}, {"context", 64, 256}},
        .before = "--fault stall={stall}",
        .measure = Measure::kMean},
@@ -247,7 +249,9 @@ Result<const Pair*> pair_named(std::string_view name) {
 }
 
 DrawnPair drawn(const Pair& pair, bool tiny, std::uint64_t seed) {
-  std::map<std::string_view, std::int64_t> values;
+  const auto cores = static_cast<std::int64_t>(usable_cores().size());
+  std::map<std::string_view, std::int64_t> values{
+      {"threads", std::max<std::int64_t>(cores - 1, 1)}};
   std::uint64_t place = 0;
   for (const std::vector<Draw>& draws : {pair.draws, tiny ? pair.tiny_draws : std::vector<Draw>{}})
     for (const Draw& draw : draws) {

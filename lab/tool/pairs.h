@@ -1,6 +1,7 @@
 // Pairs: a fault, its fix, and what counts as naming it right. Each is two command lines of `lab bench`
 // that differ in the fault alone, so that a reader may run either himself. Sizes in braces are drawn
-// within ranges that suit this machine, log-uniformly, by seed.
+// within ranges that suit this machine, log-uniformly, by seed; {threads} leaves the host a core of its
+// own, for pairs in which it works beside the device.
 #pragma once
 
 #include <cstdint>

@@ -9,11 +9,7 @@
 #include <cstring>
 #include <string>
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
-#include "lab/engine/workers.h"
+#include "lab/engine/cores.h"
 #include "lab/ranks/module.h"
 
 namespace culprit::lab {
@@ -37,18 +33,6 @@ bool apart(Ranks& ranks, const std::vector<int>& cores) {
   ranks.all_gather(mine.data(), std::ssize(mine), all.front().data());
   return std::any_of(all.begin(), all.end(),
                      [&](const auto& other) { return other[0] == mine[0] && other != mine; });
-}
-
-// Threads that start from here on stay on them.
-void stay_on(const std::vector<int>& cores) {
-#if defined(__linux__)
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int core : cores) CPU_SET(static_cast<unsigned>(core), &set);
-  sched_setaffinity(0, sizeof set, &set);  // refused: they share all cores
-#else
-  static_cast<void>(cores);
-#endif
 }
 
 // An error as text that travels: what, where and hint behind the code, each ended by a zero.
@@ -98,9 +82,9 @@ Status join_ranks(std::int64_t wanted, std::unique_ptr<Ranks>& ranks) {
     return Error{Error::Code::kUsage,
                  fmt::format("mpirun started {} ranks, --tp asks for {}", ranks->size(), wanted),
                  "", fmt::format("mpirun -n {} culprit lab ...", wanted)};
-  const std::vector<int> cores = usable_cores();
+  const std::vector<int>& cores = usable_cores();
   const Ranks::Local local = ranks->local();
-  if (!apart(*ranks, cores)) stay_on(cores_of(cores, local.rank, local.size));
+  if (!apart(*ranks, cores)) keep_process_to(cores_of(cores, local.rank, local.size));
   return Ok{};
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "lab/engine/cores.h"
 #include "lab/engine/memory.h"
 #include "lab/kernels/roof.h"
 

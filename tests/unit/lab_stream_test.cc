@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "lab/engine/cores.h"
 #include "lab/engine/launch.h"
 #include "lab/engine/stream.h"
 
@@ -28,12 +29,29 @@ TEST(Stream, RunsAllInOrder) {
 }
 
 TEST(Stream, GivesTheHostItsCoresBack) {
-  const std::vector<int> before = usable_cores();
+  const std::vector<int> before = cores_of_this_thread();
   {
     Stream stream(static_cast<int>(before.size()), Stream::Host::kBesideLeader);
-    EXPECT_EQ(usable_cores().size(), before.size() > 1 ? before.size() - 1 : 1);
+    EXPECT_EQ(cores_of_this_thread().size(), before.size() > 1 ? before.size() - 1 : 1);
   }
-  EXPECT_EQ(usable_cores(), before);
+  EXPECT_EQ(cores_of_this_thread(), before);
+}
+
+// A second stream has as many cores as the first, though the host keeps to fewer by then.
+TEST(Stream, LeavesAllCoresToTheNext) {
+  const auto all = static_cast<int>(usable_cores().size());
+  const auto cores_of_leader = [](Stream& stream) {
+    std::vector<int> cores;
+    std::vector<int>* const to = &cores;
+    stream.launch([to](Workers&) { *to = cores_of_this_thread(); });
+    stream.synchronize();
+    return cores;
+  };
+  Stream first(all, Stream::Host::kBesideLeader);
+  Stream second(all, Stream::Host::kBesideLeader);
+  EXPECT_EQ(cores_of_leader(second), cores_of_leader(first));
+  Stream third(1);
+  EXPECT_EQ(cores_of_leader(third), usable_cores());
 }
 
 // The thread that launches goes on while the stream works, and waits only when it says so.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <vector>
 
+#include "lab/engine/cores.h"
 #include "lab/engine/cut.h"
 #include "lab/engine/workers.h"
 
@@ -37,9 +38,9 @@ TEST(Workers, KeepRunsApart) {
 }
 
 TEST(Workers, GiveTheCallerItsCoresBack) {
-  const std::vector<int> before = usable_cores();
+  const std::vector<int> before = cores_of_this_thread();
   { Workers workers(static_cast<int>(before.size())); }
-  EXPECT_EQ(usable_cores(), before);
+  EXPECT_EQ(cores_of_this_thread(), before);
 }
 
 TEST(Cut, NumbersThePartsOfAllItems) {
