@@ -7,6 +7,9 @@ namespace culprit::lab {
 
 // Longer than the serial work between two runs of a step, shorter than a scheduler's time slice.
 inline constexpr auto kSpin = std::chrono::microseconds(50);
+// On cores that nobody else is to use a device does not fall asleep while its host works: who wakes up
+// does so slowly, and finds its caches cold.
+inline constexpr auto kDeviceSpin = std::chrono::milliseconds(2);
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -16,9 +19,9 @@ inline void relax() {
 #endif
 }
 
-// Spins until `ready()`; false: it took too long.
+// Spins until `ready()`; false: it took longer than `patience`.
 template <class Ready>
-bool spin_until(const Ready& ready) {
+bool spin_until(const Ready& ready, std::chrono::nanoseconds patience = kSpin) {
   constexpr int kTriesPerLook = 64;
   const auto start = std::chrono::steady_clock::now();
   do {
@@ -26,7 +29,7 @@ bool spin_until(const Ready& ready) {
       if (ready()) return true;
       relax();
     }
-  } while (std::chrono::steady_clock::now() - start < kSpin);
+  } while (std::chrono::steady_clock::now() - start < patience);
   return false;
 }
 

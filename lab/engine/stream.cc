@@ -62,13 +62,16 @@ void Stream::wait_until_done(std::uint32_t count) {
 void Stream::serve() {
   profile::name_thread("stream 0");
   keep_this_thread_to(usable_cores());  // not where the host keeps to because of another stream
-  Workers workers(threads_);
+  const bool own_cores = static_cast<std::size_t>(threads_) < usable_cores().size();
+  const std::chrono::nanoseconds patience =
+      own_cores ? std::chrono::nanoseconds(kDeviceSpin) : kSpin;
+  Workers workers(threads_, patience);
   started_.count_down();
   for (std::uint32_t done = 0;;) {
     const auto called = [&] { return launched_.load(std::memory_order_acquire) != done; };
     // Who waits for this stream needs a core to go on: where there are as many threads as cores, ours.
     const bool all_done = awaited_.load(std::memory_order_relaxed) == done;
-    if (all_done || !spin_until(called)) launched_.wait(done);
+    if ((all_done && !own_cores) || !spin_until(called, patience)) launched_.wait(done);
     if (stopping_.load()) return;
     const Slot& slot = slots_[done % kSlots];
     slot.run(slot.work, workers);

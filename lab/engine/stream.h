@@ -1,7 +1,8 @@
 // Stream: launched work runs in order on a thread of its own, the leader, while the thread that
 // launched it goes on, as on a GPU. A launch is copied into one of kSlots slots of a ring: no
 // allocation, no lock. The leader is worker 0 of its Workers; where nothing is left to do it spins
-// briefly, then sleeps. Who launches sleeps while he waits, for the cores are the workers'.
+// briefly (longer where a core is left to the host), then sleeps. Who launches sleeps while he waits,
+// for the cores are the workers'.
 // One thread launches. What work points at must outlive it. Cost of a launch: about 0.1 us.
 #pragma once
 

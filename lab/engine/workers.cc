@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "lab/engine/cores.h"
-#include "lab/engine/spin.h"
 
 namespace culprit::lab {
 
-Workers::Workers(int threads) : stretches_(static_cast<std::size_t>(std::max(threads, 1))) {
+Workers::Workers(int threads, std::chrono::nanoseconds patience)
+    : patience_(patience), stretches_(static_cast<std::size_t>(std::max(threads, 1))) {
   pinned_ = threads > 1 && static_cast<std::size_t>(threads) <= usable_cores().size();
   for (int thread = 1; thread < threads; ++thread)
     others_.emplace_back([this, thread] { serve(thread); });
@@ -84,7 +84,7 @@ void Workers::serve(int thread) {
     const int seen = runs_.load(std::memory_order_acquire);
     take_pieces(thread);
     const auto called = [&] { return runs_.load(std::memory_order_acquire) != seen; };
-    if (!spin_until(called)) runs_.wait(seen);
+    if (!spin_until(called, patience_)) runs_.wait(seen);
   }
 }
 

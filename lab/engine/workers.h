@@ -7,10 +7,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include "lab/engine/spin.h"
 
 namespace culprit::lab {
 
@@ -18,7 +21,8 @@ class Workers {
  public:
   // The caller's thread is one of `threads`, until the end of this object. Each is pinned to a core
   // of its own where there are enough of them.
-  explicit Workers(int threads);
+  // `patience`: how long the others spin for the next run before they sleep.
+  explicit Workers(int threads, std::chrono::nanoseconds patience = kSpin);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -53,6 +57,7 @@ class Workers {
   void serve(int thread);
 
   std::vector<std::thread> others_;
+  std::chrono::nanoseconds patience_;
   bool pinned_ = false;
   // Of the run that goes on. Read only by who holds a piece of it, and so keeps it from ending.
   const void* context_ = nullptr;

@@ -103,10 +103,11 @@ Folder::~Folder() {
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
-Result<Finding> diagnose(const Folder& folder, const std::string& trace, std::string_view option) {
-  TRY(const Json answer, ask(folder, {trace, "--json", "--all", "--quiet"}));
+Result<Finding> diagnose(const Folder& folder, std::string_view trace, std::string_view option) {
+  TRY(const Json answer, ask(folder, {std::string(trace), "--json", "--all", "--quiet"}));
   Finding finding;
   finding.step = answer.at("steps").at("mean_ns").get<Nanos>();
+  finding.median = answer.at("steps").at("median_ns").get<Nanos>();
   for (const Json& suspect : answer.at("suspects"))
     finding.suspects.push_back(accusation_of(suspect));
   if (!finding.suspects.empty()) {
@@ -122,9 +123,9 @@ Result<Finding> diagnose(const Folder& folder, const std::string& trace, std::st
   return finding;
 }
 
-Result<Nanos> what_if(const Folder& folder, const std::string& trace, const std::string& kernel,
+Result<Nanos> what_if(const Folder& folder, std::string_view trace, const std::string& kernel,
                       double scale) {
-  TRY(const Json answer, ask(folder, {"whatif", trace, "--json", "--quiet", "--scale",
+  TRY(const Json answer, ask(folder, {"whatif", std::string(trace), "--json", "--quiet", "--scale",
                                       fmt::format("{}={}", escaped(kernel), scale)}));
   return expected(answer.at("whatif"));
 }

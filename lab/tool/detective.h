@@ -32,14 +32,14 @@ struct Accusation {
 
 struct Finding {
   std::vector<Accusation> suspects;  // the first is the largest
-  Nanos step = 0;                    // mean
+  Nanos step = 0, median = 0;        // mean and median
   std::string owner, owner_kernel;   // of the largest part of the budget; its largest kernel
 };
 
 // `option`: of the first suspect's fix, whose prediction is taken; empty: the suspect's own.
-Result<Finding> diagnose(const Folder& folder, const std::string& trace, std::string_view option);
+Result<Finding> diagnose(const Folder& folder, std::string_view trace, std::string_view option);
 // The step in which that kernel takes `scale` of its time.
-Result<Nanos> what_if(const Folder& folder, const std::string& trace, const std::string& kernel,
+Result<Nanos> what_if(const Folder& folder, std::string_view trace, const std::string& kernel,
                       double scale);
 
 }  // namespace culprit::lab

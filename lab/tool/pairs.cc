@@ -17,9 +17,14 @@ constexpr Models kGlm{
     "--preset tiny-glm-5 --layers 0,5 --launch eager"};
 constexpr Models kLlama{"--preset llama-3.1-8b --layers 5 --tp-shard 0/8 --launch eager",
                         "--preset tiny-llama --layers 5 --launch eager"};
-constexpr Models kQwen{"--preset qwen3-30b-a3b --scale 0.25 --layers 5 --experts 16 --launch eager",
+constexpr Models kQwen{"--preset qwen3-30b-a3b --scale 0.5 --layers 5 --experts 16 --launch eager",
                        "--preset tiny-qwen3-moe --layers 5 --launch eager"};
 constexpr Models alike(std::string_view flags) { return {flags, flags}; }
+// On one core less than there are. A step reads more than caches keep: what else runs on the machine
+// would decide how much they keep of less, and for how long.
+constexpr std::string_view
+    kHosted = "--preset qwen3-30b-a3b --scale 0.5 --layers 8 --experts 16 --threads {threads}",
+    kTinyHosted = "--preset tiny-qwen3-moe --layers 8 --threads {threads}";
 // Of which the output matrix, or the scores that it gives, are much.
 constexpr Models kWideHead =
     alike("--preset qwen3-30b-a3b --tp-shard 0/4 --layers 2 --experts 16 --launch eager");
@@ -111,7 +116,7 @@ std::vector<Pair> kernel_pairs() {
        .suspects = {"repeated-read"},
        .model = kWideHead,
        .common = "--batch {batch} --context {context}",
-       .draws = {{"batch", 3, 6}, {"context", 128, 512}},
+       .draws = {{"batch", 2, 4}, {"context", 128, 512}},
        .before = "--fault head-per-request"},
       {.name = "single-block",
        .what = "one thread samples for all requests; each thread for some",
@@ -121,11 +126,14 @@ std::vector<Pair> kernel_pairs() {
        .draws = {{"batch", 8, 16}, {"context", 128, 512}},
        .before = "--fault single-block"},
       {.name = "small-kernels",
-       .what = "residual, norm, activation and rounding one by one; fused",
-       .suspects = {"small-kernels"},
-       .model = alike("--preset tiny-glm-5 --layers 1,11 --launch graph --threads {threads}"),
-       .common = "--context {context}",
-       .draws = {{"context", 16, 64}},
+       .what = "residual, norm, activation and rounding one by one, in a graph: a CPU starts a "
+               "kernel within a microsecond, so nobody's fault; fused",
+       .suspects = {},
+       .model = {"--preset glm-5 --scheme nvfp4 --tp-shard 0/8 --layers 0,5 --experts 8",
+                 "--preset tiny-glm-5 --layers 1,11"},
+       .common = "--launch graph --context {context}",
+       .draws = {{"context", 128, 512}},
+       .tiny_draws = {{"context", 16, 64}},
        .before = "--fault small-kernels"},
       {.name = "oversized-grid",
        .what = "norms launched for the largest batch that there might be; for the rows of the step",
@@ -150,19 +158,20 @@ std::vector<Pair> host_pairs() {
       {.name = "host-launch",
        .what = "the host works before each launch; one launch per step",
        .suspects = {"host-launch"},
-       .model = {"--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16",
-                 "--preset tiny-qwen3-moe --layers 6"},
-       .common = "--threads {threads} --fault host-delay={delay} --context {context}",
-       .draws = {{"delay", 60, 100}, {"context", 64, 256}},
+       .model = {kHosted, kTinyHosted},
+       .common = "--fault host-delay={delay} --context {context}",
+       .draws = {{"delay", 500, 900}, {"context", 64, 256}},
+       .tiny_draws = {{"delay", 60, 100}},
        .before = "--launch eager",
        .after = "--launch graph"},
       {.name = "host-sync",
        .what = "the host waits for the device behind each layer; it runs ahead",
        .suspects = {"host-sync"},
-       .model = {"--preset qwen3-30b-a3b --scale 0.5 --layers 8 --experts 16 --launch eager",
-                 "--preset tiny-qwen3-moe --layers 12 --launch eager"},
-       .common = "--threads {threads} --fault host-delay={delay} --context {context}",
-       .draws = {{"delay", 20, 60}, {"context", 64, 256}},
+       .model =
+           {"--preset qwen3-30b-a3b --scale 0.125 --layers 16 --experts 16 --threads {threads}",
+            kTinyHosted},
+       .common = "--launch eager --context {context}",
+       .draws = {{"context", 64, 256}},
        .before = "--fault sync-per-layer"},
       {.name = "host-work",
        .what = "the host prepares each step while the device waits; while it works",
@@ -179,11 +188,11 @@ std::vector<Pair> step_pairs() {
       {.name = "graph-missing",
        .what = "no graph beyond a batch; one for every batch that occurs",
        .suspects = {"graph-missing"},
-       .model = {"--preset qwen3-30b-a3b --scale 0.125 --layers 12 --experts 16 --launch graph",
-                 "--preset tiny-qwen3-moe --layers 6 --launch graph"},
-       .common = "--threads {threads} --batch {batch} --arrive 6,1,3,16 --fault host-delay={delay} "
+       .model = {kHosted, kTinyHosted},
+       .common = "--launch graph --batch {batch} --arrive 6,1,3,16 --fault host-delay={delay} "
                  "--context {context}",
-       .draws = {{"batch", 2, 6}, {"delay", 60, 100}, {"context", 64, 256}},
+       .draws = {{"batch", 2, 6}, {"delay", 700, 1'200}, {"context", 64, 256}},
+       .tiny_draws = {{"delay", 60, 100}},
        .before = "--fault graph-limit={batch}",
        .measure = Measure::kLargest},
       {.name = "prefill",
@@ -191,7 +200,7 @@ std::vector<Pair> step_pairs() {
        .suspects = {"prefill-interference"},
        .model = kQwen,
        .common = "--batch 2 --context {context}",
-       .draws = {{"prompt", 96, 256}, {"context", 128, 512}},
+       .draws = {{"prompt", 32, 96}, {"context", 128, 512}},
        .before = "--arrive 5,{prompt},1",
        .measure = Measure::kMean},
       {.name = "step-stall",

@@ -42,7 +42,8 @@ struct Pair {
   Measure measure = Measure::kMedian;
   // The fix leaves this share of the fault, as the suspect says its time goes (1 / 10 of a pool).
   double left = 0;
-  // Without a suspect: what becomes of the time of the kernels of this owner.
+  // Without a suspect: what becomes of the time of the kernels of this owner, who is to have the
+  // largest part of the step. None: nothing changes.
   std::string_view owner = {};
   double scale = 1;
 };

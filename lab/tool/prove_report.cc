@@ -27,6 +27,11 @@ double Proof::error() const {
   return static_cast<double>(predicted - measured) / static_cast<double>(measured);
 }
 
+double Proof::drift() const {
+  if (before == 0) return 0;
+  return std::abs(static_cast<double>(recorded - before) / static_cast<double>(before));
+}
+
 Summary summary_of(const std::vector<Proof>& proofs) {
   Summary summary;
   std::vector<double> errors;
@@ -95,6 +100,8 @@ std::string prove_json(const std::vector<Proof>& proofs, bool tiny) {
                            {"named", proof.named},
                            {"confidence", proof.confidence},
                            {"named_right", proof.named_right},
+                           {"recordings", proof.recordings},
+                           {"tries", proof.tries},
                            {"step_ns_recorded", proof.recorded},
                            {"step_ns_before", proof.before},
                            {"step_ns_predicted", proof.predicted},

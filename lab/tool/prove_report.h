@@ -15,11 +15,13 @@ struct Proof {
   DrawnPair lines;
   Nanos recorded = 0, before = 0;  // the fault's step as the trace has it, and without a recorder
   Nanos predicted = 0, measured = 0;       // the step with the fix; predicted 0: nobody said
+  int recordings = 0, tries = 0;           // taken until the machine was steady meanwhile
   std::string named, confidence;           // empty: nobody
   std::vector<std::string> accused_after;  // of whom the fixed run is accused, likely or certain
   bool named_right = false, healthy_after = false;
 
   double error() const;
+  double drift() const;  // of the fault's step, from the recording to the measurement; a share
 };
 
 struct Summary {
