@@ -89,11 +89,13 @@ Result<std::optional<Recording>> Recording::begin(const Options& options, const 
   asked.devices.push_back(std::move(device));
   std::optional<Recording> recording = Recording(asked);
   if (recording->session_->error()) return cannot_record(*recording->session_->error());
+  recording->rescue_ = std::make_unique<Rescue>(*recording->session_);
   profile::name_thread("host");
   return recording;
 }
 
 Result<std::string> Recording::end() {
+  rescue_.reset();
   profile::Report report = session_->finish();
   if (report.error) return cannot_record(*report.error);
   return std::move(report.summary);

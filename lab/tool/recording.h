@@ -9,6 +9,7 @@
 #include "culprit/profile.h"
 #include "lab/ranks/ranks.h"
 #include "lab/tool/options.h"
+#include "lab/tool/rescue.h"
 #include "lab/tool/screen.h"
 
 namespace culprit::lab {
@@ -24,7 +25,7 @@ Result<profile::Device> this_machine(const Options& options, Screen& screen);
 class Recording {
  public:
   // Off where nobody asked. Measures the memory (about a second); an error where the file cannot be
-  // written.
+  // written. A signal that ends the process leaves what was recorded.
   static Result<std::optional<Recording>> begin(const Options& options, const Ranks* ranks,
                                                 Screen& screen);
   // The same of a file and a window that are told, whatever the environment says.
@@ -38,6 +39,7 @@ class Recording {
   explicit Recording(const profile::Options& options)
       : session_(std::make_unique<profile::Session>(options)) {}
   std::unique_ptr<profile::Session> session_;
+  std::unique_ptr<Rescue> rescue_;  // ends before the session
 };
 
 }  // namespace culprit::lab

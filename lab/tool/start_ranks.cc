@@ -36,7 +36,9 @@ std::string this_program() {
 // its own cores. mpirun's own rule, that a rank which ends badly ends the others, must stand.
 std::vector<std::string> mpirun_of(std::span<const std::string_view> args, std::int64_t ranks) {
   std::vector<std::string> words{
-      "mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"};
+      "mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+      // Seconds that the others have to write their recordings, once one is lost.
+      "--mca", "odls_base_sigkill_timeout", "10", "-n"};
   words.push_back(std::to_string(ranks));
   words.push_back(this_program());
   words.emplace_back("lab");
@@ -86,7 +88,8 @@ Result<int> start_ranks(std::span<const std::string_view> args, std::int64_t ran
   return Error{Error::Code::kUnusable,
                fmt::format("a rank was lost, and the run of {} ranks ended with it (status {})",
                            ranks, code),
-               "mpirun", "the lines above name the rank and the signal"};
+               "mpirun",
+               "the lines above name the rank and the signal, and what of a recording is kept"};
 }
 
 }  // namespace culprit::lab

@@ -38,7 +38,41 @@ def children(pid):
     return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+# A recording that does not end by itself for two minutes.
+ENDLESS = ["--new", "1000000", "--fault", "host-work=50000", "--profile-warmup", "1", "--profile-steps", "900000"]
+
+
+def steps_in(trace):
+    """How many decode steps culprit finds."""
+    return json.loads(run(CULPRIT, trace, "--json").stdout)["steps"]["count"]
+
+
+def ended_by(end, trace, *flags):
+    """A recording run that end(process) ends: its exit status, standard error, and (rank, steps kept) as it says.
+
+    A busy machine may not be recording yet: then it is tried again, and given longer."""
+    for seconds in (4, 12, 36, 72):
+        with subprocess.Popen([CULPRIT, *RUN, *ENDLESS, "--profile", trace, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, env=ENVIRONMENT) as top:
+            time.sleep(seconds)
+            end(top)
+            out, err = top.communicate(timeout=60)
+        kept = re.search(r"(?:-rank(\d))?\.trace\.json\.gz: the (\d+) steps recorded until then are kept", err)
+        if kept:
+            break
+    assert kept and out == "", (out[:200], err)
+    return top.returncode, err, (kept[1], int(kept[2]))
+
+
 class Alone(unittest.TestCase):
+    def test_a_recording_that_is_ended_keeps_what_it_has(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number.name), tempfile.TemporaryDirectory() as folder:
+                trace = pathlib.Path(folder) / "t.trace.json.gz"
+                status, err, (_, kept) = ended_by(lambda top, number=number: top.send_signal(number), trace)
+                self.assertEqual(status, 128 + number, err)
+                self.assertIn(kept - steps_in(trace), (0, 1))  # the last may lack its end on the device
+
     def test_the_tool_links_no_mpi(self):
         libraries = run("ldd", CULPRIT).stdout
         self.assertIn("libc.so", libraries)
@@ -130,6 +164,18 @@ class Together(unittest.TestCase):
         self.assertEqual(done.stderr.count("culprit lab: error: rank 1: /nowhere"), 1, done.stderr)
         self.assertEqual(done.stdout, "")
         self.assertLess(time.monotonic() - start, 20)
+
+    def test_the_others_recordings_outlive_a_rank(self):
+        def kill_one(top):
+            ranks = children(children(top.pid)[0])
+            os.kill(ranks[-1], signal.SIGKILL)
+
+        with tempfile.TemporaryDirectory() as folder:
+            status, err, (rank, kept) = ended_by(kill_one, f"{folder}/t.trace.json.gz", "--tp", "2")
+            self.assertEqual(status, 2, err)
+            traces = list(pathlib.Path(folder).glob("*.gz"))  # what the killed one had begun is no trace
+            self.assertEqual([trace.name for trace in traces], [f"t-rank{rank}.trace.json.gz"])
+            self.assertIn(kept - steps_in(traces[0]), (0, 1))
 
     def test_a_rank_that_is_killed_ends_all(self):
         with subprocess.Popen([CULPRIT, *RUN, "--new", "1000000", "--tp", "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
