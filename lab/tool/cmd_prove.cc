@@ -33,8 +33,10 @@ constexpr double kAgree = 0.02;  // of a recording's steps with the same steps u
 
 // One side of a pair, as its command line says.
 struct Side {
+  std::string line;
   Options options;
   Workload workload;
+  const Weights* weights = nullptr;  // null: several ranks, each a process with weights of its own
 };
 
 Result<Side> side_of(const std::string& line) {
@@ -48,7 +50,7 @@ Result<Side> side_of(const std::string& line) {
       .batch = options.batch.front(),
       .context = options.context.front(),
       .steps = kWarmUp + std::max(kRounds * kMostPerRound, kRecorded) + 2};
-  return Side{std::move(options), workload};
+  return Side{line, std::move(options), workload, nullptr};
 }
 
 // What of a side's steps is measured.
@@ -82,13 +84,16 @@ class Prover {
     Proof proof;
     proof.pair = &pair;
     proof.lines = drawn(pair, options_.tiny, seed);
-    TRY(const Side before, side_of(proof.lines.before));
-    TRY(const Side after, side_of(proof.lines.after));
-    say(pair, "making the model");
+    TRY(Side before, side_of(proof.lines.before));
+    TRY(Side after, side_of(proof.lines.after));
     LoadedModel model;
-    TRY([[maybe_unused]] const Ok loaded, load_model(before.options, model));
-    TRY([[maybe_unused]] const Ok tried, try_until_steady(*model.weights, before, after, proof));
-    TRY([[maybe_unused]] const Ok healed, judge_after(*model.weights, after, proof));
+    if (before.options.ranks == 1) {
+      say(pair, "making the model");
+      TRY([[maybe_unused]] const Ok loaded, load_model(before.options, model));
+      before.weights = after.weights = model.weights;
+    }
+    TRY([[maybe_unused]] const Ok tried, try_until_steady(before, after, proof));
+    TRY([[maybe_unused]] const Ok healed, judge_after(after, proof));
     ++done_;
     return proof;
   }
@@ -96,14 +101,13 @@ class Prover {
  private:
   // Recording and measurement are taken again where the fault's step is not the same in both: then the
   // machine was not. After several tries the one in which it was most alike counts.
-  Status try_until_steady(const Weights& weights, const Side& before, const Side& after,
-                          Proof& proof) {
+  Status try_until_steady(const Side& before, const Side& after, Proof& proof) {
     std::optional<Proof> best;
     for (int tries = 1; tries <= most(kMostTries) && (!best || best->drift() > kSteady); ++tries) {
       Proof next = proof;
       next.tries = tries;
-      TRY([[maybe_unused]] const Ok judged, judge_before(weights, before, next));
-      TRY([[maybe_unused]] const Ok measured, measure(weights, before, after, next));
+      TRY([[maybe_unused]] const Ok judged, judge_before(before, next));
+      TRY([[maybe_unused]] const Ok measured, measure(before, after, next));
       if (!best || next.drift() < best->drift()) best = std::move(next);
     }
     proof = *std::move(best);
@@ -132,34 +136,42 @@ class Prover {
     return devices_.emplace(side.threads, std::move(made)).first->second;
   }
 
-  // The window's time by itself, behind its warm-up.
-  Result<Nanos> window(const Pair& pair, const Weights& weights, const Side& side,
+  // The time of a window's steps, behind its warm-up; of ranks, their median step. Recorded to the
+  // folder or not.
+  Result<Nanos> window(const Pair& pair, const Side& side, const Folder& folder, bool recorded,
                        std::string_view what) {
-    TRY(const auto decoding, Decoding::make(side.options, weights, nullptr, side.workload));
+    say(pair, what);
+    if (side.weights == nullptr)
+      return bench_step(folder, side.line, recorded ? kTrace : "", kWarmUp, kRecorded);
+    std::optional<Recording> recording;
+    if (recorded) {
+      TRY(const profile::Device on, device(side.options));
+      TRY(Recording begun,
+          Recording::of(fmt::format("{}/{}", folder.path(), kTrace), kWarmUp, kRecorded, on));
+      recording.emplace(std::move(begun));
+    }
+    TRY(const auto decoding, Decoding::make(side.options, *side.weights, nullptr, side.workload));
     Nanos all = 0;
     for (std::int64_t i = 0; i < kWarmUp + kRecorded; ++i) {
       const TimedStep step = decoding->step();
       if (i >= kWarmUp) all += step.time;
       say(pair, what);
     }
+    if (!recording) return all;
+    TRY([[maybe_unused]] const std::string table, recording->end());
     return all;
   }
 
   // A window of the side's steps as a trace in a folder of its own. It is taken again where the same
   // steps took another time unrecorded, right before: then something else had the machine in one of
   // the two. After several tries the one that agreed best counts.
-  Result<Folder> record(const Pair& pair, const Weights& weights, const Side& side,
-                        std::string_view what, int& tries) {
-    TRY(const profile::Device on, device(side.options));
+  Result<Folder> record(const Pair& pair, const Side& side, std::string_view what, int& tries) {
     std::optional<Folder> best;
     double least = 0;
     for (tries = 1;; ++tries) {
       TRY(Folder folder, Folder::make());
-      TRY(const Nanos plain, window(pair, weights, side, what));
-      TRY(Recording recording,
-          Recording::of(fmt::format("{}/{}", folder.path(), kTrace), kWarmUp, kRecorded, on));
-      TRY(const Nanos recorded, window(pair, weights, side, what));
-      TRY([[maybe_unused]] const std::string table, recording.end());
+      TRY(const Nanos plain, window(pair, side, folder, false, what));
+      TRY(const Nanos recorded, window(pair, side, folder, true, what));
       const double apart = std::abs(static_cast<double>(recorded) / static_cast<double>(plain) - 1);
       if (!best || apart < least) {
         best.emplace(std::move(folder));
@@ -169,10 +181,15 @@ class Prover {
     }
   }
 
-  Status judge_before(const Weights& weights, const Side& side, Proof& proof) {
+  // Of ranks, the folder of their traces.
+  static std::string_view trace_of(const Side& side) {
+    return side.weights == nullptr ? "." : kTrace;
+  }
+
+  Status judge_before(const Side& side, Proof& proof) {
     const Pair& pair = *proof.pair;
-    TRY(const Folder folder, record(pair, weights, side, "recording the fault", proof.recordings));
-    TRY(const Finding finding, diagnose(folder, kTrace, pair.option));
+    TRY(const Folder folder, record(pair, side, "recording the fault", proof.recordings));
+    TRY(const Finding finding, diagnose(folder, trace_of(side), pair.option));
     // What is measured is the median, unless stalls are the matter.
     const bool median = pair.measure == Measure::kMedian;
     const Nanos off = median ? finding.median - finding.step : 0;
@@ -211,9 +228,10 @@ class Prover {
   }
 
   // In turns, so that what else the machine does falls on both.
-  Status measure(const Weights& weights, const Side& before, const Side& after, Proof& proof) {
-    TRY(const auto slow, Decoding::make(before.options, weights, nullptr, before.workload));
-    TRY(const auto fast, Decoding::make(after.options, weights, nullptr, after.workload));
+  Status measure(const Side& before, const Side& after, Proof& proof) {
+    if (before.weights == nullptr) return measure_ranks(before, after, proof);
+    TRY(const auto slow, Decoding::make(before.options, *before.weights, nullptr, before.workload));
+    TRY(const auto fast, Decoding::make(after.options, *after.weights, nullptr, after.workload));
     Sample slow_steps(proof.pair->measure, before.workload.batch),
         fast_steps(proof.pair->measure, after.workload.batch);
     for (std::int64_t i = 0; i < kWarmUp; ++i) {
@@ -230,6 +248,22 @@ class Prover {
     return Ok{};
   }
 
+  // The same, a run of processes per turn: the medians of their medians.
+  Status measure_ranks(const Side& before, const Side& after, Proof& proof) {
+    constexpr int kTurns = 3;
+    TRY(const Folder folder, Folder::make());
+    Times slow, fast;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      TRY(const Nanos with_fault, window(*proof.pair, before, folder, false, "measuring"));
+      TRY(const Nanos without, window(*proof.pair, after, folder, false, "measuring"));
+      slow.add(with_fault);
+      fast.add(without);
+    }
+    proof.before = slow.median();
+    proof.measured = fast.median();
+    return Ok{};
+  }
+
   static void take(Decoding& decoding, Sample& sample) {
     const Nanos start = Launcher::now();
     for (std::int64_t i = 0; i < kMostPerRound; ++i) {
@@ -238,10 +272,10 @@ class Prover {
     }
   }
 
-  Status judge_after(const Weights& weights, const Side& side, Proof& proof) {
+  Status judge_after(const Side& side, Proof& proof) {
     int tries = 0;
-    TRY(const Folder folder, record(*proof.pair, weights, side, "recording the fix", tries));
-    TRY(const Finding finding, diagnose(folder, kTrace, {}));
+    TRY(const Folder folder, record(*proof.pair, side, "recording the fix", tries));
+    TRY(const Finding finding, diagnose(folder, trace_of(side), {}));
     for (const Accusation& each : finding.suspects) {
       const bool planted =
           proof.pair->left == 0 && is_right(*proof.pair, each.id) && each.verdict != "minor";

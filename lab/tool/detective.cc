@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace culprit::lab {
 namespace {
@@ -63,7 +65,8 @@ Result<Json> ask(const Folder& folder, std::vector<std::string> words) {
   }
   Json answer = Json::parse(text, nullptr, false);
   const bool answered = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (!answered || answer.is_discarded()) return failed("the trace got no answer", words[1]);
+  if (!answered || answer.is_discarded())
+    return failed("no answer", fmt::format("{}", fmt::join(words, " ")));
   return answer;
 }
 
@@ -128,6 +131,25 @@ Result<Nanos> what_if(const Folder& folder, std::string_view trace, const std::s
   TRY(const Json answer, ask(folder, {"whatif", std::string(trace), "--json", "--quiet", "--scale",
                                       fmt::format("{}={}", escaped(kernel), scale)}));
   return expected(answer.at("whatif"));
+}
+
+Result<Nanos> bench_step(const Folder& folder, const std::string& line, std::string_view file,
+                         std::int64_t warmup, std::int64_t steps) {
+  std::vector<std::string> words{"lab", "bench"};
+  std::istringstream stream(line);
+  for (std::string word; stream >> word;) words.push_back(word);
+  for (std::string word : {"--json", "--quiet", "--steps"}) words.push_back(std::move(word));
+  words.push_back(std::to_string(warmup + steps));
+  if (!file.empty()) {
+    for (const std::string_view word :
+         {std::string_view("--profile"), file, std::string_view("--profile-warmup")})
+      words.emplace_back(word);
+    words.push_back(std::to_string(warmup));
+    words.emplace_back("--profile-steps");
+    words.push_back(std::to_string(steps));
+  }
+  TRY(const Json answer, ask(folder, std::move(words)));
+  return answer.at("runs").front().at("tpot_median_ns").get<Nanos>();
 }
 
 }  // namespace culprit::lab

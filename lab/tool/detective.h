@@ -42,4 +42,9 @@ Result<Finding> diagnose(const Folder& folder, std::string_view trace, std::stri
 Result<Nanos> what_if(const Folder& folder, std::string_view trace, const std::string& kernel,
                       double scale);
 
+// The median step of `lab bench LINE`, run by this program in that folder: for what takes processes of
+// its own. With `file` it is recorded there, one file per rank.
+Result<Nanos> bench_step(const Folder& folder, const std::string& line, std::string_view file,
+                         std::int64_t warmup, std::int64_t steps);
+
 }  // namespace culprit::lab

@@ -44,6 +44,7 @@ int run_rank(Options options, std::optional<Place> place, std::FILE* out, std::F
     }
     options.shard.rank = ranks->rank();
     options.shard.of = ranks->size();
+    if (options.fault_rank && *options.fault_rank != ranks->rank()) options.faults = {};
   }
   Screen screen(out, err, options, speaks);
   const Result<bool> well = dispatch(options, ranks.get(), screen);

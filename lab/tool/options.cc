@@ -285,6 +285,13 @@ constexpr Flag kFlags[] = {
     {"--fault", "NAME[=N]", kToEngine,
      "what makes steps slow, switched on; may be repeated; `culprit lab faults` lists them",
      [](Options& o, std::string_view v) { return set_fault(v, o.faults); }},
+    {"--fault-rank", "R", kToEngine, "with --tp: the faults are those of rank R alone",
+     [](Options& o, std::string_view v) -> Status {
+       std::int64_t rank = 0;
+       TRY([[maybe_unused]] const Ok set_it, set(rank, v, 0));
+       o.fault_rank = rank;
+       return Ok{};
+     }},
     {"--profile", "FILE", kToEngine,
      "record a window of steps as the trace that `culprit FILE` reads; .gz compresses",
      [](Options& o, std::string_view v) -> Status {
@@ -460,6 +467,10 @@ Status check_together(const Options& options) {
   if (options.launch == LaunchMode::kGraph && options.faults.sync_per_layer)
     return usage("a graph has no host between its layers to wait",
                  "--launch eager with --fault sync-per-layer");
+  if (options.fault_rank && *options.fault_rank >= options.ranks)
+    return usage(fmt::format("--fault-rank {}: there are {} ranks, counted from 0",
+                             *options.fault_rank, options.ranks),
+                 "--tp N makes several");
   return options.command == Command::kRun ? check_run(options) : Status(Ok{});
 }
 

@@ -65,7 +65,8 @@ struct Options {
   std::optional<Isa> isa;            // none: the best one, in `check` all
   std::optional<LaunchMode> launch;  // none: a graph, unless something needs the host
   Faults faults;
-  bool oracle = false;  // `score`: by the float64 oracle
+  std::optional<std::int64_t> fault_rank;  // whose the faults are alone; none: everybody's
+  bool oracle = false;                     // `score`: by the float64 oracle
 
   // What of it is recorded.
   std::string profile;  // the file; empty: nothing, unless the environment says so

@@ -212,6 +212,15 @@ std::vector<Pair> step_pairs() {
        .draws = {{"stall", 300, 600}, {"context", 64, 256}},
        .before = "--fault stall={stall}",
        .measure = Measure::kMean},
+      {.name = "slow-rank",
+       .what =
+           "one of two ranks copies its pool in each layer, the other waits for it; neither does",
+       .suspects = {"straggler", "whole-pool-copy"},
+       .model = {"--preset llama-3.1-8b --scale 0.5 --layers 4 --tp 2",
+                 "--preset tiny-llama --layers 5 --tp 2"},
+       .common = "--launch eager --pool-tokens {pool} --context {context}",
+       .draws = {{"pool", 60'000, 120'000}, {"context", 128, 512}},
+       .before = "--fault pool-copy --fault-rank 1"},
   };
 }
 

@@ -165,6 +165,11 @@ class Together(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         self.assertLess(time.monotonic() - start, 20)
 
+    def test_a_fault_of_one_rank_changes_no_token(self):
+        plain, faulty = (tokens(run(CULPRIT, *RUN, "--new", "6", "--tp", "2", "--json", *fault))
+                         for fault in ([], ["--fault", "pool-copy", "--fault-rank", "1"]))
+        self.assertEqual(plain, faulty)
+
     def test_the_others_recordings_outlive_a_rank(self):
         def kill_one(top):
             ranks = children(children(top.pid)[0])
