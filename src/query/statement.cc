@@ -95,13 +95,18 @@ Error refused(sqlite3* db, std::string_view sql) {
     return usage("only what reads is allowed: SELECT, WITH, VALUES, EXPLAIN",
                  "nothing can be written: the tables are the trace itself");
   Error error = usage(message, hint_for(message));
-  const int offset = sqlite3_error_offset(db);
-  if (offset >= 0 && static_cast<std::size_t>(offset) < sql.size()) {
+  std::size_t place = std::string::npos;
+  if (const int offset = sqlite3_error_offset(db); offset >= 0) {
+    place = static_cast<std::size_t>(offset);
+  } else if (const std::string_view table = behind(message, "no such table: "); !table.empty()) {
+    place = sql.find(table);
+  }
+  if (place < sql.size()) {
     constexpr std::size_t kShown = 40;
-    const std::string_view rest = sql.substr(static_cast<std::size_t>(offset));
+    const std::string_view rest = sql.substr(place);
     error.what +=
         fmt::format(", at \"{}{}\"", rest.substr(0, kShown), rest.size() > kShown ? "..." : "");
-    error.where = fmt::format("query, byte {}", offset);
+    error.where = fmt::format("query, byte {}", place);
   }
   return error;
 }
@@ -137,6 +142,11 @@ struct Statement::State {
       links.push_back({table, &link});
       if (add_table(db, links.back()) != SQLITE_OK) return false;
     }
+    // These tables of SQLite make themselves when they are first named, which nobody may later on.
+    sqlite3_exec(db,
+                 "SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_info('x'), "
+                 "pragma_table_xinfo('x'), pragma_table_list, pragma_function_list",
+                 nullptr, nullptr, nullptr);
     sqlite3_set_authorizer(db, authorize, &needs);
     return true;
   }

@@ -32,6 +32,8 @@ class Chosen {
     calls_.resize(trace_.calls.size());
     ops_.resize(trace_.ops.size());
     frames_.resize(trace_.frames.size());
+    marks_.resize(trace_.marks.size());
+    syncs_.resize(trace_.syncs.size());
     ends_.resize(trace_.threads.size());
     host_ = window.span;
   }
@@ -41,6 +43,7 @@ class Chosen {
     host_.begin -= kBefore;
     find_foreign_launches();
     choose_host();
+    choose_ranges();
     choose_started();
     for (std::size_t call = 0; call < calls_.size(); ++call)
       if (calls_[call] != 0) choose_around(call);
@@ -48,24 +51,30 @@ class Chosen {
       if (device_[a.row.index] != 0) choose_with_parents(a.op);
   }
 
-  std::vector<std::int64_t> bytes() {
+  Events events() {
     const store::Places& places = trace_.places;
-    std::vector<std::int64_t> bytes;
+    std::vector<std::pair<std::int64_t, bool>> found;  // byte, is an arrow's end
     const auto add = [&](const std::vector<std::uint8_t>& rows,
                          const std::vector<std::int64_t>& at) {
       for (std::size_t i = 0; i < rows.size(); ++i)
-        if (rows[i] != 0) bytes.push_back(at[i]);
+        if (rows[i] != 0) found.emplace_back(at[i], false);
     };
     add(device_, places.device);
     add(calls_, places.calls);
     add(ops_, places.ops);
     add(frames_, places.frames);
-    add_ranges(bytes);
+    add(marks_, places.marks);
+    add(syncs_, places.syncs);
     collect_ends();
     for (const store::OtherEvent& other : places.others)
-      if (wants(other)) bytes.push_back(other.byte);
-    std::sort(bytes.begin(), bytes.end());
-    return bytes;
+      if (wants(other)) found.emplace_back(other.byte, other.kind == store::OtherKind::kFlow);
+    std::sort(found.begin(), found.end());
+    Events events;
+    for (const auto& [byte, arrow] : found) {
+      events.bytes.push_back(byte);
+      events.arrows.push_back(arrow);
+    }
+    return events;
   }
 
  private:
@@ -140,37 +149,34 @@ class Chosen {
   }
 
   // Marks and records of waiting; those of the device's rows are about device time.
-  void add_ranges(std::vector<std::int64_t>& bytes) const {
+  void choose_ranges() {
     const auto& marks = trace_.marks;
     for (std::size_t row = 0; row < marks.size(); ++row) {
       const bool host = marks.kind[row] == store::MarkKind::kHost;
       if (overlaps(marks.begin[row], end_of(marks.begin[row], marks.dur[row]),
                    host ? host_ : window_.span) &&
           (host ? of_run(marks.thread[row]) : under_label(marks.thread[row])))
-        bytes.push_back(trace_.places.marks[row]);
+        marks_[row] = 1;
     }
     const auto& syncs = trace_.syncs;
     for (std::size_t row = 0; row < syncs.size(); ++row)
       if (overlaps(syncs.begin[row], end_of(syncs.begin[row], syncs.dur[row]), window_.span) &&
           under_label(syncs.thread[row]))
-        bytes.push_back(trace_.places.syncs[row]);
+        syncs_[row] = 1;
   }
 
-  // An arrow goes from a launch that has work in the slice to that work; each end lies at the begin of
-  // its event, or inside it.
+  // Where an arrow may begin or end: at the begin of an event that is chosen, or inside it.
   void collect_ends() {
-    const auto add = [&](const auto& table, std::size_t row) {
-      const Nanos begin = table.begin[row];
-      ends_[table.thread[row].index].push_back({begin, end_of(begin, table.dur[row])});
+    const auto add = [&](const auto& table, const std::vector<std::uint8_t>& rows) {
+      for (std::size_t row = 0; row < rows.size(); ++row)
+        if (rows[row] != 0)
+          ends_[table.thread[row].index].push_back(
+              {table.begin[row], end_of(table.begin[row], table.dur[row])});
     };
-    std::vector<std::uint8_t> has_work(calls_.size(), 0);
-    for (const run::Activity& a : run_.activities) {
-      if (device_[a.row.index] == 0 || !a.call.valid() || calls_[a.call.index] == 0) continue;
-      add(trace_.device, a.row.index);
-      has_work[a.call.index] = 1;
-    }
-    for (std::size_t call = 0; call < calls_.size(); ++call)
-      if (has_work[call] != 0) add(trace_.calls, call);
+    add(trace_.device, device_);
+    add(trace_.calls, calls_);
+    add(trace_.ops, ops_);
+    add(trace_.syncs, syncs_);
     for (auto& ends : ends_)
       std::sort(ends.begin(), ends.end(),
                 [](const store::Span& a, const store::Span& b) { return a.begin < b.begin; });
@@ -190,17 +196,17 @@ class Chosen {
   const store::Trace& trace_;
   const Window& window_;
   store::Span host_;                                         // of the host's events
-  std::vector<std::uint8_t> device_, calls_, ops_, frames_;  // by row: chosen
+  std::vector<std::uint8_t> device_, calls_, ops_, frames_, marks_, syncs_;  // by row: chosen
   std::unordered_set<std::int64_t> foreign_;                 // correlations
   std::vector<std::vector<store::Span>> ends_;               // by thread
 };
 
 }  // namespace
 
-std::vector<std::int64_t> choose_events(const Run& run, const Window& window) {
+Events choose_events(const Run& run, const Window& window) {
   Chosen chosen(run, window);
   chosen.choose();
-  return chosen.bytes();
+  return chosen.events();
 }
 
 }  // namespace culprit::slice

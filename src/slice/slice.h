@@ -38,8 +38,13 @@ Result<Window> narrow_to_layer(const run::Run& run, Window window, std::int64_t 
 // of other work between decode steps that work, with the step behind it; else the median step.
 Result<Window> window_around(const evidence::Evidence& evidence, const verdict::Suspect& suspect);
 
-// Where the events of a window begin in the file, ascending. The trace was read with its places.
-std::vector<std::int64_t> choose_events(const run::Run& run, const Window& window);
+// Where the events of a window begin in the file, ascending; and which of these are ends of arrows,
+// whose other end may lie outside. The trace was read with its places.
+struct Events {
+  std::vector<std::int64_t> bytes;
+  std::vector<bool> arrows;  // by event
+};
+Events choose_events(const run::Run& run, const Window& window);
 
 struct Written {
   std::string text;            // JSON, whole

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "evidence/host.h"
 #include "ingest/excerpt.h"
@@ -52,6 +53,53 @@ void add_head(const store::Places& places, std::string& text) {
   }
 }
 
+constexpr std::string_view kBetween = ",\n";  // events
+
+// Arrows that were copied: an end whose begin is not in the slice, or the reverse, is taken out again.
+class Arrows {
+ public:
+  // `event` will stand at `place` of the text.
+  void add(std::size_t place, std::string_view event) {
+    const Json json = Json::parse(event, nullptr, false);
+    const auto member = [&](const char* key) {
+      const auto it = json.is_object() ? json.find(key) : json.end();
+      return it == json.end() ? std::string() : it->dump();
+    };
+    arrows_.push_back({place, place + event.size(), member("cat") + member("id"),
+                       member("ph") == "\"s\"" ? kBegins : kEnds});
+    ends_[arrows_.back().name] |= arrows_.back().end_of;
+  }
+
+  // How many.
+  std::int64_t drop_cut(std::string& text) const {
+    std::string kept;
+    std::size_t from = 0;
+    std::int64_t dropped = 0;
+    for (const Arrow& arrow : arrows_) {
+      if (ends_.at(arrow.name) == (kBegins | kEnds)) continue;
+      ++dropped;
+      const bool last = arrow.end == text.size();
+      kept.append(text, from, arrow.begin - from);
+      if (last && kept.ends_with(kBetween)) kept.resize(kept.size() - kBetween.size());
+      from = last ? arrow.end : arrow.end + kBetween.size();
+    }
+    if (dropped == 0) return 0;
+    kept.append(text, from, text.size() - from);
+    text = std::move(kept);
+    return dropped;
+  }
+
+ private:
+  enum : unsigned { kBegins = 1, kEnds = 2 };
+  struct Arrow {
+    std::size_t begin = 0, end = 0;  // of its text
+    std::string name;                // category and id
+    unsigned end_of = 0;
+  };
+  std::vector<Arrow> arrows_;  // in order of the text
+  std::unordered_map<std::string, unsigned> ends_;
+};
+
 Error not_of_text(const std::string& path, std::string what, std::string hint) {
   return {.code = Error::Code::kUnsupported,
           .what = std::move(what),
@@ -77,15 +125,18 @@ Result<Written> write(const run::Run& run, const Window& window, const ingest::O
   text = fmt::format("{} {},\n", kBegin, own_head(run, window));
   add_head(run.trace->places, text);
   text += "  \"traceEvents\": [\n";
-  bool first = true;
-  TRY(const ingest::Excerpt excerpt, ingest::copy_events(info.path, choose_events(run, window),
-                                                         options, [&](std::string_view event) {
-                                                           if (!first) text += ",\n";
-                                                           text += event;
-                                                           first = false;
-                                                         }));
+  const Events events = choose_events(run, window);
+  Arrows arrows;
+  std::size_t copied = 0;
+  TRY(const ingest::Excerpt excerpt,
+      ingest::copy_events(info.path, events.bytes, options, [&](std::string_view event) {
+        if (copied > 0) text += kBetween;
+        if (events.arrows[copied++]) arrows.add(text.size(), event);
+        text += event;
+      }));
+  const std::int64_t cut = arrows.drop_cut(text);
   text += "\n]}\n";
-  written.events = excerpt.events;
+  written.events = excerpt.events - cut;
   written.rewritten = excerpt.rewritten;
   return written;
 }

@@ -23,7 +23,7 @@ FORGED = [
     (["gaps", "--steps", "3", "--layout", "array", "--era", "relative"], [1]),
     (["dense", "--steps", "4", "--marks", "vllm", "--header", "last", "--era", "absolute-ns"], [2]),
     (["dense", "--steps", "5", "--marks", "none", "--no-stacks"], [1]),
-    (["prefill-mixed", "--steps", "12", "--no-stacks"], [9, "8..11"]),
+    (["prefill-mixed", "--steps", "12", "--no-stacks"], [9, "8..10"]),
 ]
 
 

@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CULPRIT = os.environ.get("CULPRIT", str(ROOT / "build/dev/culprit"))
 PAGE = ROOT / "docs/sql.md"
 BEGIN, END = "<!-- schema: tests/python/sql_docs_test.py --update -->\n", "<!-- end of schema -->\n"
-TABLE = re.compile(r"^-- (.*)\nCREATE TABLE (\w+)\(\n(.*?)^\);$", re.M | re.S)
+TABLE = re.compile(r"^-- ([^\n]*)\nCREATE TABLE (\w+)\(\n(.*?)^\);$", re.M | re.S)
 COLUMN = re.compile(r"^  (\w+) (INTEGER|REAL|TEXT),?(?:\s+-- (.*))?$", re.M)
 EXAMPLE = re.compile(r"^```sql\n(.*?)^```$", re.M | re.S)
 

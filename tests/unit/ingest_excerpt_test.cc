@@ -49,7 +49,7 @@ std::vector<std::string> texts(const std::string& path, std::vector<std::int64_t
   const auto excerpt =
       copy_events(path, bytes, options, [&](std::string_view text) { out.emplace_back(text); });
   EXPECT_TRUE(excerpt.ok()) << (excerpt.ok() ? "" : excerpt.error().what);
-  if (excerpt.ok()) EXPECT_EQ(excerpt->rewritten, rewritten);
+  EXPECT_EQ(excerpt.ok() ? excerpt->rewritten : -1, rewritten);
   return out;
 }
 
