@@ -85,7 +85,7 @@ class Window {
  public:
   explicit Window(Source& source) : source_(source), block_(source.block_size()) {}
 
-  // Makes `byte` the first of the window. Error: cannot read.
+  // Makes `byte` the first of the window; empty where the text ends before it. Error: cannot read.
   Status begin_at(std::int64_t byte) {
     while (byte >= offset_ + static_cast<std::int64_t>(size_) && !ended_) {
       from_ = size_ = 0;
@@ -93,8 +93,8 @@ class Window {
       source_.skip_to(byte);
       TRY([[maybe_unused]] const Ok read, extend());
     }
-    const std::int64_t ahead = byte - offset_;
-    from_ = ahead > static_cast<std::int64_t>(size_) ? size_ : static_cast<std::size_t>(ahead);
+    const bool there = byte >= offset_ && byte < offset_ + static_cast<std::int64_t>(size_);
+    from_ = there ? static_cast<std::size_t>(byte - offset_) : size_;
     return Ok{};
   }
 
