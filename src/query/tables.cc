@@ -37,6 +37,7 @@ std::string list_tables() {
 Result<std::string> describe_tables(const std::string& wanted) {
   if (!wanted.empty() && find_table(wanted) == nullptr) {
     std::vector<std::string> names;
+    names.reserve(kTables.size());
     for (const Table* table : kTables) names.emplace_back(table->name);
     return usage(fmt::format("there is no table \"{}\"", wanted),
                  did_you_mean(wanted, names, "`culprit sql .tables` lists them"));
