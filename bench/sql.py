@@ -7,6 +7,8 @@ reading (stage `query` of -v), that of the shell is its `.timer`: real time of t
 Usage: bench/sql.py BUILD_FOLDER [--data FOLDER] [--events N] [--rounds N]
 """
 import argparse
+import csv
+import io
 import pathlib
 import re
 import statistics
@@ -35,28 +37,26 @@ def prepare(culprit, folder, events):
         run([culprit, "forge", "glm5", "--preset", "ops-lines", "--events", events, "-o", trace])
     if not database.exists():
         rows, _ = run([culprit, "sql", trace, "--csv", "--quiet", "SELECT kind, name, begin_ns, dur_ns, pid, tid, stream, correlation FROM events"])
-        csv = folder / "rows.csv"
-        csv.write_text(rows)
+        table = folder / "rows.csv"
+        table.write_text(rows)
         columns = "kind TEXT, name TEXT, begin_ns INTEGER, dur_ns INTEGER, pid TEXT, tid TEXT, stream INTEGER, correlation INTEGER"
-        run(["sqlite3", database], f"CREATE TABLE events({columns});\n.mode csv\n.import --skip 1 {csv} events\n"
+        run(["sqlite3", database], f"CREATE TABLE events({columns});\n.mode csv\n.import --skip 1 {table} events\n"
             "UPDATE events SET stream = NULL WHERE stream = '';\nUPDATE events SET correlation = NULL WHERE correlation = '';\nVACUUM;\n")
-        csv.unlink()
+        table.unlink()
     return trace, database
 
 
 def ours(culprit, trace, query):
     out, err = run([culprit, "sql", trace, query, "--csv", "-v"])
     number, unit = STAGE.search(err).groups()
-    return float(number.replace(",", "")) * UNITS[unit], out.split("\n", 1)[1]
+    return float(number.replace(",", "")) * UNITS[unit], list(csv.reader(io.StringIO(out)))[1:]
 
 
 def shell(database, query):
     # The first run warms the page cache; the second is timed.
     out, _ = run(["sqlite3", "-csv", database], f"{query};\n.timer on\n{query};\n")
-    lines = out.replace("\r", "")
-    seconds = float(TIMER.search(lines)[1])
-    rows = lines[:lines.index("Run Time:")]
-    return seconds, rows[:len(rows) // 2]
+    rows = list(csv.reader(io.StringIO(out[:out.index("Run Time:")])))
+    return float(TIMER.search(out)[1]), rows[:len(rows) // 2]
 
 
 def main():

@@ -7,6 +7,7 @@
 #include "base/source.h"
 #include "ingest/event.h"
 #include "ingest/key_predictor.h"
+#include "ingest/strict.h"
 #include "ingest/text.h"
 
 namespace culprit::ingest {
@@ -137,8 +138,6 @@ Error changed(const std::string& path) {
 }
 
 }  // namespace
-
-bool is_strict_json(std::string_view text) { return Json::accept(text.begin(), text.end()); }
 
 Result<Excerpt> copy_events(const std::string& path, std::span<const std::int64_t> bytes,
                             const Options& options,

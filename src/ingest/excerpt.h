@@ -26,7 +26,4 @@ Result<Excerpt> copy_events(const std::string& path, std::span<const std::int64_
                             const Options& options,
                             const std::function<void(std::string_view json)>& take);
 
-// Is the text one JSON value to a strict reader (RFC 8259, UTF-8)?
-bool is_strict_json(std::string_view text);
-
 }  // namespace culprit::ingest

@@ -195,10 +195,10 @@ class Chosen {
   const Run& run_;
   const store::Trace& trace_;
   const Window& window_;
-  store::Span host_;                                         // of the host's events
+  store::Span host_;                                                         // of the host's events
   std::vector<std::uint8_t> device_, calls_, ops_, frames_, marks_, syncs_;  // by row: chosen
-  std::unordered_set<std::int64_t> foreign_;                 // correlations
-  std::vector<std::vector<store::Span>> ends_;               // by thread
+  std::unordered_set<std::int64_t> foreign_;                                 // correlations
+  std::vector<std::vector<store::Span>> ends_;                               // by thread
 };
 
 }  // namespace

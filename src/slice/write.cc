@@ -8,6 +8,7 @@
 
 #include "evidence/host.h"
 #include "ingest/excerpt.h"
+#include "ingest/strict.h"
 #include "slice/slice.h"
 
 namespace culprit::slice {

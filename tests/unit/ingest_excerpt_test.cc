@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ingest/strict.h"
 #include "temp_file.h"
 
 namespace culprit::ingest {
