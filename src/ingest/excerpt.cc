@@ -119,6 +119,7 @@ class Window {
   bool empty() const { return from_ == size_; }
   const char* begin() const { return text_.data() + from_; }
   const char* end() const { return text_.data() + size_; }
+  std::string_view text() const { return {begin(), size_ - from_}; }
 
  private:
   Source& source_;
@@ -151,20 +152,20 @@ Result<Excerpt> copy_events(const std::string& path, std::span<const std::int64_
   for (const std::int64_t byte : bytes) {
     TRY([[maybe_unused]] const Ok placed, window.begin_at(byte));
     if (window.empty() || *window.begin() != '{') return changed(path);
-    EventEnd parsed = parse_event(window.begin(), window.end(), event, keys);
-    while (parsed.status == Parsed::kIncomplete && !window.ended()) {
-      TRY([[maybe_unused]] const Ok more, window.extend());
-      parsed = parse_event(window.begin(), window.end(), event, keys);
-    }
-    if (parsed.status != Parsed::kOk) return changed(path);
-    const std::string_view text(window.begin(),
-                                static_cast<std::size_t>(parsed.next - window.begin()));
     ++excerpt.events;
-    if (is_strict_json(text)) {
-      take(text);
-    } else {
-      ++excerpt.rewritten;
-      take(written_anew(event));
+    for (;;) {
+      if (const std::size_t size = strict_json_size(window.text()); size > 0) {
+        take(window.text().substr(0, size));
+        break;
+      }
+      const EventEnd parsed = parse_event(window.begin(), window.end(), event, keys);
+      if (parsed.status == Parsed::kOk) {
+        ++excerpt.rewritten;
+        take(written_anew(event));
+        break;
+      }
+      if (parsed.status != Parsed::kIncomplete || window.ended()) return changed(path);
+      TRY([[maybe_unused]] const Ok more, window.extend());
     }
     const auto now = std::chrono::steady_clock::now();
     if (!options.progress || now - last_progress < options.progress_interval) continue;

@@ -16,9 +16,17 @@ constexpr auto kPlain = [] {
 
 class Strict {
  public:
-  explicit Strict(std::string_view text) : p_(text.data()), end_(p_ + text.size()) {}
+  explicit Strict(std::string_view text)
+      : begin_(text.data()), p_(begin_), end_(begin_ + text.size()) {}
 
-  bool run() {
+  bool at_end() {
+    skip_space();
+    return p_ == end_;
+  }
+  std::size_t read() const { return static_cast<std::size_t>(p_ - begin_); }
+
+  // One value, with the white space in front of it.
+  bool value() {
     for (;;) {
       skip_space();
       if (p_ == end_) return false;
@@ -36,7 +44,7 @@ class Strict {
       }
       bool more = false;
       if (!close_values(more)) return false;
-      if (!more) return p_ == end_;
+      if (!more) return true;
     }
   }
 
@@ -59,8 +67,8 @@ class Strict {
   // Behind a value: the brackets that close there. `more`: another value follows.
   bool close_values(bool& more) {
     for (;;) {
-      skip_space();
       if (open_.empty()) return true;
+      skip_space();
       if (take(open_.back())) {
         open_.pop_back();
         continue;
@@ -144,6 +152,7 @@ class Strict {
     return p_ != from;
   }
 
+  const char* begin_;
   const char* p_;
   const char* end_;
   std::string open_;  // the closing bracket of each list and object that is open
@@ -151,6 +160,14 @@ class Strict {
 
 }  // namespace
 
-bool is_strict_json(std::string_view text) { return Strict(text).run(); }
+bool is_strict_json(std::string_view text) {
+  Strict strict(text);
+  return strict.value() && strict.at_end();
+}
+
+std::size_t strict_json_size(std::string_view text) {
+  Strict strict(text);
+  return strict.value() ? strict.read() : 0;
+}
 
 }  // namespace culprit::ingest

@@ -3,10 +3,14 @@
 // memory: a byte per level of nesting.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace culprit::ingest {
 
 bool is_strict_json(std::string_view text);
+// The bytes of the value that `text` begins with, whatever stands behind it; 0 where that is no such
+// JSON, or is cut off.
+std::size_t strict_json_size(std::string_view text);
 
 }  // namespace culprit::ingest

@@ -45,6 +45,15 @@ std::string own_head(const run::Run& run, const Window& window) {
   return head.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// Bytes of the chosen events: most reach to the next one.
+std::size_t likely_size(const Events& events) {
+  constexpr std::int64_t kLong = 1'024;
+  std::int64_t sum = kLong;
+  for (std::size_t i = 1; i < events.bytes.size(); ++i)
+    sum += std::min(events.bytes[i] - events.bytes[i - 1], kLong);
+  return static_cast<std::size_t>(sum);
+}
+
 // Keys of the file that are JSON; what is broken there is left out.
 void add_head(const store::Places& places, std::string& text) {
   for (const auto& [key, value] : places.head) {
@@ -127,6 +136,7 @@ Result<Written> write(const run::Run& run, const Window& window, const ingest::O
   add_head(run.trace->places, text);
   text += "  \"traceEvents\": [\n";
   const Events events = choose_events(run, window);
+  text.reserve(text.size() + likely_size(events));
   Arrows arrows;
   std::size_t copied = 0;
   TRY(const ingest::Excerpt excerpt,

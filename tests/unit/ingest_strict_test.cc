@@ -15,17 +15,47 @@ constexpr std::string_view kEvent =
  "e": {}, "l": [], "t": [true, false, null], "n": [0, -0, 0.5, 1E-2, 12]}} )";
 
 TEST(Strict, TakesWhatIsJson) {
-  for (const std::string_view text : {kEvent, std::string_view("[]"), std::string_view("\"\""),
-                                      std::string_view(" 0 "), std::string_view("[[[{\"a\":[]}]]]")})
+  for (const std::string_view text :
+       {kEvent, std::string_view("[]"), std::string_view("\"\""), std::string_view(" 0 "),
+        std::string_view("[[[{\"a\":[]}]]]")})
     EXPECT_TRUE(is_strict_json(text)) << text;
 }
 
 TEST(Strict, RefusesWhatIsNone) {
-  for (const std::string_view text :
-       {"", " ", "{", "[1,]", "{\"a\":1,}", "[1 2]", "03", "1.", ".5", "+1", "-", "1e", "NaN", "inf",
-        "Infinity", "'a'", "{a:1}", "[1]]", "[1}", "{\"a\"}", "\"\\q\"", "\"\\u12g4\"", "\"\\ud800\"",
-        "\"\\udc00\"", "\"\\ud800\\u0041\"", "\"\xff\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"",
-        "\"\xf4\x90\x80\x80\"", "\"a\nb\"", "\"a", "tru", "nullx", "[1],"})
+  for (const std::string_view text : {"",
+                                      " ",
+                                      "{",
+                                      "[1,]",
+                                      "{\"a\":1,}",
+                                      "[1 2]",
+                                      "03",
+                                      "1.",
+                                      ".5",
+                                      "+1",
+                                      "-",
+                                      "1e",
+                                      "NaN",
+                                      "inf",
+                                      "Infinity",
+                                      "'a'",
+                                      "{a:1}",
+                                      "[1]]",
+                                      "[1}",
+                                      "{\"a\"}",
+                                      "\"\\q\"",
+                                      "\"\\u12g4\"",
+                                      "\"\\ud800\"",
+                                      "\"\\udc00\"",
+                                      "\"\\ud800\\u0041\"",
+                                      "\"\xff\"",
+                                      "\"\xc0\x80\"",
+                                      "\"\xed\xa0\x80\"",
+                                      "\"\xf4\x90\x80\x80\"",
+                                      "\"a\nb\"",
+                                      "\"a",
+                                      "tru",
+                                      "nullx",
+                                      "[1],"})
     EXPECT_FALSE(is_strict_json(text)) << text;
   EXPECT_FALSE(is_strict_json(std::string_view("\"a\0b\"", 5)));
 }
