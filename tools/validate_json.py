@@ -109,12 +109,26 @@ def comparison_document_problems(document):
     return schema_problems(own, document) or list(comparison_problems(document))
 
 
+def rows_document_problems(schema, document):
+    """A document of `culprit sql`; its notes are those of answers."""
+    own = json.loads((pathlib.Path(__file__).resolve().parent.parent / "docs/schema/sql.schema.json").read_text())
+    found = schema_problems(own, document)
+    if found:
+        return found
+    member = {**schema["$defs"]["note"], "$defs": schema["$defs"]}
+    found = [f".quality.notes[{i}]{p}" for i, note in enumerate(document["quality"]["notes"]) for p in schema_problems(member, note)]
+    width = len(document["columns"])
+    return found + [f".rows[{i}]: {len(row)} values for {width} columns" for i, row in enumerate(document["rows"]) if len(row) != width]
+
+
 def problems(schema, answer):
     """Every fault of one answer, as text; empty when it is right. `schema` is that of answers, whatever the document."""
     if answer.get("kind") == "floor":
         return floor_document_problems(schema, answer)
     if answer.get("kind") == "compare":
         return comparison_document_problems(answer)
+    if answer.get("kind") == "sql":
+        return rows_document_problems(schema, answer)
     found = schema_problems(schema, answer)
     if found:  # what follows needs the shape
         return found

@@ -61,6 +61,9 @@ class FileSource : public Source {
     }
     return Block{index, offset, done};
   }
+  void skip_to(std::int64_t offset) override {
+    next_ = std::max(next_.load(), offset / static_cast<std::int64_t>(block_size_));
+  }
   std::int64_t consumed() const override {
     return std::min(file_bytes_, next_.load() * static_cast<std::int64_t>(block_size_));
   }

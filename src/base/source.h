@@ -55,6 +55,9 @@ class Source {
   // Fills `buffer` (block_size bytes) with the next block. Errors: cannot read, broken compression
   // at the very start. Damage further on ends the text early: see fault().
   virtual Result<Block> next(char* buffer) = 0;
+  // Nothing in front of byte `offset` of the text is wanted: whole blocks there may be left out from
+  // now on, where that saves reading. For one thread.
+  virtual void skip_to(std::int64_t /*offset*/) {}
   virtual std::int64_t consumed() const = 0;  // bytes of the file (compressed) taken so far
   std::int64_t file_bytes() const { return file_bytes_; }  // 0: unknown (a pipe)
   Compression compression() const { return compression_; }

@@ -1,18 +1,12 @@
 // One run in, of one trace or of its ranks, one answer out: load -> build -> measure -> judge -> render. Whatever ends the work
 // early still gives a JSON document where one was asked for, unless the command line was wrong.
-#include <fmt/format.h>
-
-#include <filesystem>
 #include <string>
 
+#include "cli/analysis.h"
 #include "cli/commands.h"
-#include "cli/companions.h"
-#include "cli/inputs.h"
 #include "cli/output_file.h"
 #include "cli/run_command.h"
-#include "report/note_guide.h"
 #include "report/report.h"
-#include "run/mapping.h"
 
 namespace culprit::cli {
 namespace {
@@ -80,63 +74,6 @@ Outcome refuse(const Settings& settings, Console& console, report::Answer& answe
   return outcome;
 }
 
-// Damage of the input: a warning each, and under --strict the end.
-Status weigh_damage(const Settings& settings, Console& console, const report::Answer& answer) {
-  std::string codes, first;
-  for (const store::Note& note : answer.notes.all()) {
-    if (!report::is_damage(note)) continue;
-    console.warn(note.message, note.code);
-    codes += (codes.empty() ? "" : ", ") + note.code;
-    if (first.empty()) first = note.code;
-  }
-  if (!settings.strict || codes.empty()) return Ok{};
-  return Error{.code = Error::Code::kUnusable,
-               .what = fmt::format("damaged, and refused by --strict: {}", codes),
-               .where = answer.path,
-               .hint = "without --strict the answer is given, with these notes",
-               .note_code = first};
-}
-
-// Gains that are bounds say why.
-void note_bounds(report::Answer& answer) {
-  const std::string& off = answer.evidence->retimer->off();
-  if (off.empty() || answer.verdict->suspects.empty()) return;
-  const std::string what = "gains are bounds, not retimed steps: " + off;
-  answer.notes.add({"retiming-off", store::Severity::kInfo, 1, {}, {}, "", what});
-}
-
-// What of the run's ranks cannot be told.
-void note_ranks(report::Answer& answer) {
-  const evidence::Ranks& ranks = answer.ranks;
-  if (ranks.all.empty()) return;
-  const auto given = static_cast<std::int64_t>(ranks.all.size());
-  if (ranks.absent > 0) {
-    answer.notes.add({"ranks-missing",
-                      store::Severity::kInfo,
-                      ranks.absent,
-                      {},
-                      {},
-                      "",
-                      fmt::format("{} of {} ranks are not in the input: one of them may be the one "
-                                  "that is waited for",
-                                  ranks.absent, given + ranks.absent)});
-  }
-  std::int64_t alone = 0;
-  for (std::size_t r = 0; r < ranks.all.size(); ++r)
-    if (!ranks.skew.known() || ranks.skew.ranks[r].meetings == 0) ++alone;
-  if (alone > 0) {
-    answer.notes.add({"ranks-unaligned",
-                      store::Severity::kWarning,
-                      alone,
-                      {},
-                      {},
-                      "",
-                      fmt::format("{} of {} ranks share no collective with the others whose ends "
-                                  "would align the clocks: who waits for whom is not known of them",
-                                  alone, given)});
-  }
-}
-
 // What is asked beyond the verdict; the answer points into this. A floor is part of every answer that
 // can have one.
 struct Questions {
@@ -177,57 +114,18 @@ struct Questions {
 }  // namespace
 
 Outcome diagnose(const Settings& settings, Console& console) {
-  report::Answer answer;
-  answer.path = settings.words.front();
-
   const Status writable = check_outputs(settings);
   if (!writable.ok()) return console.fail(writable.error());
-  Result<evidence::Knowledge> known = gather_knowledge(settings);
+  Analysis analysis(settings, console);
+  const Status known = analysis.gather();
   if (!known.ok()) return console.fail(known.error());
-
-  run::Options options = building(settings, *known);
-  Result<Inputs> inputs = read_inputs(settings, console, *known, options, answer);
-  console.stage_done("read");
-  if (!inputs.ok()) return refuse(settings, console, answer, inputs.error());
-  const store::Trace& trace = *inputs->run;
-  answer.info = &trace.info;
-  answer.notes.merge(trace.notes);
-
-  run::Builder builder(trace, options.threads);
-  answer.ranks = std::move(inputs->ranks);
-  if (answer.ranks.all.empty())
-    answer.ranks =
-        evidence::compare_ranks(evidence::measure_devices(trace, builder, options, *known));
-  Nanos waiting = 0;
-  if (!answer.ranks.all.empty()) {
-    const evidence::RankFigures& rank = answer.ranks.all[answer.ranks.headline];
-    options.device = rank.index;
-    waiting = rank.wait_ns_per_step;
+  report::Answer& answer = analysis.answer;
+  for (const auto stage : {&Analysis::read, &Analysis::build, &Analysis::judge}) {
+    const Status done = (analysis.*stage)();
+    if (!done.ok()) return refuse(settings, console, answer, done.error());
   }
-  Result<run::Run> run = std::move(builder).build(options);
-  console.stage_done("build");
-  if (!run.ok()) return refuse(settings, console, answer, run.error());
-  const Status mapped = map_graphs(settings, console, answer.path, inputs->captures, *run);
-  console.stage_done("map");
-  if (!mapped.ok()) return refuse(settings, console, answer, mapped.error());
-  answer.run = &*run;
-  answer.notes.merge(run->notes);
-  note_ranks(answer);
-  const Status damage = weigh_damage(settings, console, answer);
-  if (!damage.ok()) return refuse(settings, console, answer, damage.error());
-
-  evidence::Evidence evidence = evidence::measure(*run, *std::move(known), waiting);
-  if (!answer.ranks.all.empty()) evidence.ranks = &answer.ranks;
-  answer.evidence = &evidence;
-  console.stage_done("measure");
-
-  const verdict::Verdict verdict = verdict::judge(evidence);
-  answer.verdict = &verdict;
-  note_bounds(answer);
-  console.stage_done("judge");
-
   Questions questions;
-  const Status asked = questions.ask(settings, evidence, verdict, answer);
+  const Status asked = questions.ask(settings, *answer.evidence, *answer.verdict, answer);
   if (!asked.ok()) return refuse(settings, console, answer, asked.error());
 
   const Outcome outcome = deliver(settings, console, answer);

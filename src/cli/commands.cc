@@ -84,6 +84,25 @@ constexpr Command kCommands[] = {
      "it "
      "a gate for CI, --markdown a comment for a pull request.",
      "culprit compare before.json.gz after.json.gz --fail-above 3%", kToCompare},
+    {kSql, "sql", "TRACE... QUERY", "SQL over events, steps, kernels, facts and suspects",
+     "One SELECT in SQLite's dialect over tables of what was read and found out; nothing is copied "
+     "into a database. `.tables` names the tables, `.schema [TABLE]` their columns with units; - "
+     "reads the query from standard input. A table that aligns on a terminal, or --csv, or --json. "
+     "docs/sql.md has the schema and examples.",
+     "culprit sql rank0.trace.json.gz \"SELECT name, sum(dur_ns) FROM events WHERE stream = 7 "
+     "GROUP "
+     "BY name ORDER BY 2 DESC LIMIT 5\"",
+     kToSql},
+    {kSlice, "slice", "TRACE -o FILE", "one step as a small trace that other tools open",
+     "Cuts one step (--step), several (--steps), a layer of a step (--layer) or the step that "
+     "shows "
+     "a suspect best (--around) out of a trace of Chrome JSON: device and host events as they "
+     "stand "
+     "in the file, with every launch's kernel and every kernel's launch, wherever it lies. "
+     "Perfetto, "
+     "chrome://tracing and the tools for torch traces open it; culprit finds the same steps in it, "
+     "to the nanosecond. A FILE that ends in .gz is compressed; - is standard output.",
+     "culprit slice rank0.trace.json.gz --step 17 -o step17.json.gz", kToSlice},
     {kList, "list", "suspects|gpus|models|formats|notes", "what culprit knows",
      "suspects: what it looks for; gpus and models: the tables behind --gpu and --model; formats: "
      "what it reads, and what to do about the rest; notes: every code of a data-quality note.",
@@ -99,8 +118,6 @@ constexpr Command kCommands[] = {
      "culprit lab bench --preset tiny-glm-5 --kv-dtype fp8", 0},
     {kHelp, "help", "[COMMAND]", "this help, or that of one command", "", "culprit help kernels",
      kToAll},
-    {kLater, "sql", "", "", "", "", 0},
-    {kLater, "slice", "", "", "", "", 0},
     {kLater, "capture", "", "", "", "", 0},
     {kLater, "fleet", "", "", "", "", 0},
     {kLater, "mcp", "", "", "", "", 0},

@@ -16,6 +16,8 @@ enum class CommandId : std::uint8_t {
   kExplain,
   kFloor,
   kCompare,
+  kSql,
+  kSlice,
   kList,
   kForge,
   kLab,
@@ -25,9 +27,11 @@ enum class CommandId : std::uint8_t {
 
 // Which commands a flag applies to.
 inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8,
-                          kToExplain = 16, kToFloor = 32, kToCompare = 64;
+                          kToExplain = 16, kToFloor = 32, kToCompare = 64, kToSql = 128,
+                          kToSlice = 256;
 inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf | kToExplain;
-inline constexpr unsigned kToTraces = kToAnalysis | kToFloor | kToCompare;  // what may read a trace
+// What may read a trace.
+inline constexpr unsigned kToTraces = kToAnalysis | kToFloor | kToCompare | kToSql | kToSlice;
 inline constexpr unsigned kToAll = kToTraces | kToList;
 
 struct Command {

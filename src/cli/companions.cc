@@ -7,6 +7,7 @@
 #include <limits>
 #include <string_view>
 
+#include "cli/commands.h"
 #include "cli/input.h"
 #include "ingest/ingest.h"
 #include "run/mapping.h"
@@ -151,6 +152,7 @@ Status read_companions(const Settings& settings, Console& console, const std::st
 ingest::Options reading(const Settings& settings, Console& console) {
   ingest::Options options;
   options.threads = settings.threads;
+  options.places = settings.command->id == CommandId::kSlice;
   options.progress = [&console](const ingest::Progress& progress) {
     console.show_reading(progress.bytes_done, progress.bytes_total);
     return true;

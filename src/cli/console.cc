@@ -97,6 +97,16 @@ void Console::show_reading(std::int64_t done, std::int64_t total) {
   progress_.show(line, now);
 }
 
+void Console::show_query(std::int64_t rows) {
+  const Clock::time_point now = Clock::now();
+  if (!progress_.due(now)) return;
+  const auto ran = duration_cast<nanoseconds>(now - stage_start_).count();
+  progress_.show(
+      fmt::format("querying for {}, {} {} so far; Ctrl-C ends it", text::duration(ran, false),
+                  text::count(rows), rows == 1 ? "row" : "rows"),
+      now);
+}
+
 void Console::stage_done(std::string_view stage) {
   const Clock::time_point now = Clock::now();
   const auto took = duration_cast<nanoseconds>(now - stage_start_).count();

@@ -32,6 +32,8 @@ class Console {
 
   // Progress of reading, drawn only on a terminal.
   void show_reading(std::int64_t done, std::int64_t total);
+  // The same of a query that runs: for how long, and the rows so far.
+  void show_query(std::int64_t rows);
   // Ends a stage: with -v its name and time since the last one go to stderr.
   void stage_done(std::string_view stage);
 

@@ -20,6 +20,11 @@ std::optional<Number> number(std::string_view text) {
   return n;
 }
 
+bool set_index(std::optional<std::int64_t>& target, std::string_view text) {
+  target = number<std::int64_t>(text);
+  return target && *target >= 0;
+}
+
 bool set_positive(std::optional<std::int64_t>& target, std::string_view text) {
   target = number<std::int64_t>(text);
   return target && *target > 0;
@@ -41,10 +46,11 @@ bool set_tpot(Settings& settings, std::string_view text) {
 }
 
 bool set_steps(Settings& settings, std::string_view text) {
-  const std::size_t dots = text.find("..");
-  if (dots == std::string_view::npos) return false;
-  const auto first = number<std::int64_t>(text.substr(0, dots));
-  const auto last = number<std::int64_t>(text.substr(dots + 2));
+  const std::size_t dots = text.find(".."), dash = text.find('-');
+  if (dots == std::string_view::npos && dash == std::string_view::npos) return false;
+  const std::size_t between = std::min(dots, dash);
+  const auto first = number<std::int64_t>(text.substr(0, between));
+  const auto last = number<std::int64_t>(text.substr(between + (between == dots ? 2 : 1)));
   if (!first || !last || *first < 0 || *last < *first) return false;
   settings.steps = {*first, *last};
   return true;
@@ -107,7 +113,7 @@ constexpr Flag kFlags[] = {
      "and the document to FILE, whole or not at all; a file that is no answer of culprit is not "
      "overwritten. The next word is FILE only if the trace is given as well; --json=FILE is always "
      "clear.",
-     "a file name to write to", kToTraces,
+     "a file name to write to", kToTraces & ~kToSlice,
      [](Settings& s, std::string_view v) {
        s.json = true;
        s.json_file = v == "-" ? std::string_view() : v;
@@ -123,6 +129,24 @@ constexpr Flag kFlags[] = {
        s.markdown_file = v == "-" ? std::string_view() : v;
        return true;
      }},
+    {"csv", "", kNothing, "", "sql: rows as comma-separated values, with a line of names",
+     "Numbers as they are, texts quoted where they must be, nothing for NULL.", "", kToSql,
+     [](Settings& s, std::string_view) { return s.csv = true; }},
+    {"output", "o", kValue, "FILE", "slice: where the slice goes; - is standard output",
+     "Compressed where the name ends in .gz. A file that is no slice of culprit is not "
+     "overwritten.",
+     "a file name to write to", kToSlice,
+     [](Settings& s, std::string_view v) { return set_text(s.output, v); }},
+    {"step", "", kValue, "N", "slice: this step",
+     "An index of `culprit steps`, from 0, over steps of the main kind.", "an index, 0 or more",
+     kToSlice, [](Settings& s, std::string_view v) { return set_index(s.step, v); }},
+    {"layer", "", kValue, "N", "slice: this layer of the step",
+     "From 0. Of the step of --step, else of that of median length.", "an index, 0 or more",
+     kToSlice, [](Settings& s, std::string_view v) { return set_index(s.layer, v); }},
+    {"around", "", kValue, "SUSPECT", "slice: the step that shows this suspect best",
+     "The step in which its kernels take most time; of a step-stall the longest one.",
+     "an id of the verdict, such as whole-pool-cast", kToSlice,
+     [](Settings& s, std::string_view v) { return set_text(s.around, v); }},
     {"fail-above", "", kValue, "P%", "compare: exit 1 where a step is slower by more than this",
      "A share of the step before, in per cent. Only a difference beyond the steps' noise fails; "
      "with "
@@ -202,7 +226,7 @@ constexpr Flag kFlags[] = {
     {"tpot", "", kValue, "MS", "step time without a profiler, in milliseconds",
      "Profilers slow the host down. With the time per output token as measured without one, host "
      "times can be calibrated.",
-     "milliseconds, more than 0", kToAnalysis, set_tpot},
+     "milliseconds, more than 0", kToAnalysis | kToSql, set_tpot},
     {"steps", "", kValue, "A..B", "use these steps only, both ends included",
      "Indices of `culprit steps`, from 0, over steps of the main kind. Outliers among them count.",
      "two indices: --steps 5..24", kToTraces, set_steps},
@@ -235,11 +259,11 @@ constexpr Flag kFlags[] = {
      "graph's "
      "capture, or of the same code run without graphs, lends them, as far as the kernels agree in "
      "order. Without the flag, captures that lie beside the trace are tried; none turns that off.",
-     "a trace, or none", kToAnalysis,
+     "a trace, or none", kToAnalysis | kToSql | kToSlice,
      [](Settings& s, std::string_view v) { return set_text(s.mapping, v); }},
     {"all", "", kNothing, "", "every row, every note, every suspect",
-     "Lifts the limit of one screen, and of 20 rows in tables.", "", kToAnalysis | kToCompare,
-     [](Settings& s, std::string_view) { return s.all = true; }},
+     "Lifts the limit of one screen, and of 20 rows in tables. sql: long texts in full.", "",
+     kToAnalysis | kToCompare | kToSql, [](Settings& s, std::string_view) { return s.all = true; }},
     {"strict", "", kNothing, "", "a damaged trace is no answer: exit 2",
      "A trace that is broken, or from which something is missing, is a warning; with this flag it "
      "ends the run. `culprit list notes` says what counts as damage.",

@@ -95,6 +95,12 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
     case CommandId::kCompare:
       std::signal(SIGINT, leave_at_once);
       return compare(settings, console);
+    case CommandId::kSql:
+      std::signal(SIGINT, leave_at_once);
+      return sql(settings, console);
+    case CommandId::kSlice:
+      std::signal(SIGINT, leave_at_once);
+      return slice(settings, console);
     case CommandId::kList:
       return list(settings, console);
     case CommandId::kForge:

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "report/report.h"
+#include "slice/slice.h"
 
 namespace culprit::cli {
 namespace {
@@ -94,7 +95,8 @@ Status may_write_answer(const std::string& path) {
   const std::string_view text(head.data(), static_cast<std::size_t>(file.gcount()));
   const bool ours = text.starts_with("{\n  \"schema_version\":") ||
                     text.starts_with("<!-- culprit compare -->") ||
-                    text.starts_with(report::kHtmlBegin);
+                    text.starts_with(report::kHtmlBegin) || text.starts_with(slice::kBegin) ||
+                    slice::is_gzip_of_slice(text);
   if (text.empty() || ours) return Ok{};
   return Error{.code = Error::Code::kUsage,
                .what = "exists and is no answer of culprit; it is not overwritten",

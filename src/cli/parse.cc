@@ -122,8 +122,8 @@ class Parser {
 
   // `--json X`: X is the file if the traces are given as well, else it is a trace.
   void settle_optional_values() {
-    const bool compares = settings_.command && settings_.command->id == CommandId::kCompare;
-    const std::size_t needed = compares ? 2 : 1;
+    const CommandId id = settings_.command ? settings_.command->id : CommandId::kDiagnose;
+    const std::size_t needed = id == CommandId::kCompare || id == CommandId::kSql ? 2 : 1;
     std::size_t put = 0;
     for (const Pending& pending : pending_) {
       if (settings_.words.size() >= needed) {
@@ -168,6 +168,8 @@ class Parser {
     const CommandId id = settings_.command->id;
     const std::size_t count = settings_.words.size();
     if (id == CommandId::kCompare) return check_pair();
+    if (id == CommandId::kSql) return check_query();
+    if (id == CommandId::kSlice) return check_slice();
     const bool reads_a_trace = id == CommandId::kDiagnose || id == CommandId::kTable ||
                                id == CommandId::kWhatIf || id == CommandId::kExplain ||
                                id == CommandId::kFloor;
@@ -184,6 +186,34 @@ class Parser {
                    did_you_mean(first, command_names(), ""));
     }
     return Ok{};  // whether the others are captures is known when they are read
+  }
+
+  Status check_query() const {
+    const std::size_t count = settings_.words.size();
+    const bool about_tables = count > 0 && is_about_tables(settings_.words.back());
+    if (settings_.csv && settings_.json)
+      return usage("--csv and --json are two forms of one answer", "give one of them");
+    if (count >= 2 || about_tables) return Ok{};
+    return usage(
+        count == 0 ? "no trace and no query given" : "no query given",
+        "culprit sql TRACE \"SELECT * FROM summary\"; `culprit sql .tables` lists the tables");
+  }
+
+  Status check_slice() const {
+    const std::size_t count = settings_.words.size();
+    if (count == 0) return usage("no trace given", "culprit slice TRACE --step N -o FILE");
+    if (count > 1) return usage("slice cuts one trace at a time", "give each rank's in turn");
+    if (settings_.output.empty())
+      return usage("no file for the slice", "-o FILE, or -o - for stdout");
+    const int chosen =
+        (settings_.step ? 1 : 0) + (settings_.steps ? 1 : 0) + (settings_.around.empty() ? 0 : 1);
+    if (chosen == 0 && !settings_.layer)
+      return usage("nothing to cut out", "--step N, --steps A..B, --layer N or --around SUSPECT");
+    if (chosen > 1)
+      return usage("--step, --steps and --around each name a step", "give one of them");
+    if (settings_.layer && settings_.steps)
+      return usage("--layer is a part of one step", "--step N instead of --steps");
+    return Ok{};
   }
 
   Status check_pair() const {
@@ -211,6 +241,10 @@ class Parser {
 };
 
 }  // namespace
+
+bool is_about_tables(std::string_view query) {
+  return query.starts_with('.') && query.find('/') == std::string_view::npos;
+}
 
 Result<Settings> parse(std::span<const std::string_view> args) { return Parser(args).run(); }
 

@@ -14,4 +14,7 @@ namespace culprit::cli {
 // `lab` are their own: parsing ends there, and `words` holds them as they are.
 Result<Settings> parse(std::span<const std::string_view> args);
 
+// Is a query of `sql` about its tables (".tables", ".schema kernels") and not about a trace?
+bool is_about_tables(std::string_view query);
+
 }  // namespace culprit::cli

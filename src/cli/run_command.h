@@ -15,6 +15,10 @@ Outcome diagnose(const Settings& settings, Console& console);
 Outcome floor(const Settings& settings, Console& console);
 // compare: two recordings, or two folders of them
 Outcome compare(const Settings& settings, Console& console);
+// sql: one query over a trace, or what tables there are
+Outcome sql(const Settings& settings, Console& console);
+// slice: a piece of a trace to a file of its own
+Outcome slice(const Settings& settings, Console& console);
 // list {suspects,gpus,models,formats,notes}
 Outcome list(const Settings& settings, Console& console);
 

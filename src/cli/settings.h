@@ -28,6 +28,7 @@ struct Settings {
   bool json = false;
   std::string json_file;  // empty: the document goes to stdout in place of the text
   std::string html_file;  // empty: no page
+  bool csv = false;       // of sql
 
   bool markdown = false;
   std::string markdown_file;         // empty: Markdown goes to stdout in place of the text
@@ -44,6 +45,9 @@ struct Settings {
   std::vector<std::string> remove;                    // suspects or kernels
   std::vector<std::pair<std::string, double>> scale;  // kernels, factor
   bool graph = false, no_sync = false;
+
+  std::string output, around;               // of slice; empty: not given
+  std::optional<std::int64_t> step, layer;  // of slice
 
   std::string kernel, suspect;  // of explain; empty: not given
 

@@ -26,6 +26,12 @@ struct Fact {
   std::string query;  // a command that gives the value again
 };
 
+// A query that gives a figure again: culprit sql TRACE "SELECT ...". TRACE stands for the traces of the
+// answer with the flags that add knowledge to them. `select` holds no double quote and no dollar sign.
+std::string sql_query(std::string_view select);
+// The same of a figure that no table but the facts' own holds.
+std::string fact_query(std::string_view fact);
+
 struct BudgetRow {
   known::Owner owner = known::Owner::kUnexplained;
   Nanos ns_per_step = 0;

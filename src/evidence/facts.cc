@@ -1,4 +1,4 @@
-// The facts that every answer starts from. Queries name the fields of the JSON answer.
+// The facts that every answer starts from, and the queries that give them again.
 #include <fmt/format.h>
 
 #include "evidence/measures.h"
@@ -10,7 +10,7 @@ void state_steps(Evidence& evidence) {
   const StepStats& steps = evidence.steps;
   const auto say = [&](std::string_view field, double value, std::string unit, std::string how) {
     evidence.add(fmt::format("steps.{}", field), value, std::move(unit), std::move(how),
-                 fmt::format("culprit steps TRACE --json | jq .steps.{}", field));
+                 sql_query(fmt::format("SELECT {} FROM summary", field)));
   };
   say("mean_ns", static_cast<double>(steps.mean), "ns",
       fmt::format("mean wall time of {} used steps", steps.used));
@@ -37,13 +37,19 @@ void state_budget(Evidence& evidence) {
     evidence.add(
         fmt::format("{}.ns_per_step", owner), static_cast<double>(row.ns_per_step), "ns",
         how_owned(row.owner),
-        fmt::format(
-            "culprit budget TRACE --json | jq '.budget[] | select(.owner==\"{}\").ns_per_step'",
-            owner));
+        sql_query(fmt::format("SELECT ns_per_step FROM budget WHERE owner = '{}'", owner)));
   }
 }
 
 }  // namespace
+
+std::string sql_query(std::string_view select) {
+  return fmt::format("culprit sql TRACE \"{}\"", select);
+}
+
+std::string fact_query(std::string_view fact) {
+  return sql_query(fmt::format("SELECT value FROM facts WHERE name = '{}'", fact));
+}
 
 void state_facts(Evidence& evidence) {
   state_steps(evidence);
@@ -56,13 +62,16 @@ void state_facts(Evidence& evidence) {
 
 KernelFacts state_kernel(Evidence& evidence, std::size_t index) {
   const KernelFigures figures = evidence.kernels[index];
-  const auto say = [&](std::string_view field, double value, std::string unit, std::string how) {
+  const auto say = [&](std::string_view field, double value, std::string unit, std::string how,
+                       std::string_view column = {}) {
     const std::string path = fmt::format("kernels[{}].{}", index, field);
+    if (column.empty()) column = field;
     for (const Fact& fact : evidence.facts) {
       if (fact.name == path) return fact.id;
     }
-    return evidence.add(path, value, std::move(unit), std::move(how),
-                        fmt::format("culprit kernels TRACE --json --all | jq '.{}'", path));
+    return evidence.add(
+        path, value, std::move(unit), std::move(how),
+        sql_query(fmt::format("SELECT {} FROM kernels WHERE kernel = {}", column, index)));
   };
   KernelFacts facts;
   facts.calls = say("calls_per_step", figures.calls_per_step, "1", "calls over used steps");
@@ -74,9 +83,9 @@ KernelFacts state_kernel(Evidence& evidence, std::size_t index) {
   if (figures.elements) {
     facts.elements = figures.elements_exact
                          ? say("elements.exact", static_cast<double>(*figures.elements_exact),
-                               "element", figures.elements_how)
+                               "element", figures.elements_how, "elements")
                          : say("elements.max", static_cast<double>(figures.elements->max),
-                               "element", "grid x elements per block");
+                               "element", "grid x elements per block", "elements_max");
   }
   if (figures.bytes) {
     facts.bytes =

@@ -130,6 +130,10 @@ void HostView::measure_launches() {
   }
   launch_spacing_ = upper_median(std::move(spacings));
   launch_cost_ = upper_median(std::move(costs));
+  // What is usual in a recording is told by all of it, not by the step that was cut out.
+  const auto& slice = run_.trace->info.slice;
+  if (slice && slice->launch_spacing > 0) launch_spacing_ = slice->launch_spacing;
+  if (slice && slice->launch_cost > 0) launch_cost_ = slice->launch_cost;
 }
 
 std::pair<std::size_t, std::size_t> HostView::rows_of(store::ThreadId thread) const {

@@ -30,6 +30,8 @@ class HostView {
   bool unrecorded_kernel_behind(store::CallRow call) const;
   // Median time from one launch to the next on a thread; 0 with fewer than two launches.
   Nanos launch_spacing() const { return launch_spacing_; }
+  // Median duration of a call that launched one activity; 0 without launches.
+  Nanos launch_cost() const { return launch_cost_; }
   // The calls of `thread` that begin in [from, to), in time order.
   std::span<const store::CallRow> calls_of(store::ThreadId thread, Nanos from, Nanos to) const;
   std::size_t threads() const { return starts_.size() - 1; }
@@ -59,7 +61,7 @@ class HostView {
   std::vector<std::uint8_t> launched_;  // per call: activities it launched; kMany: two or more
   std::vector<std::size_t> unrecorded_graphs_, unrecorded_kernels_;  // places in by_thread_
   Nanos launch_spacing_ = 0;
-  Nanos launch_cost_ = 0;  // median duration of a call that launched one activity
+  Nanos launch_cost_ = 0;
 };
 
 }  // namespace culprit::evidence

@@ -1,5 +1,6 @@
 #include "ingest/document.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,33 @@ store::DeviceProperties device_from(const Json& object) {
   const std::int64_t bandwidth = integer(object, "memoryBandwidth");
   if (bandwidth >= kLeast && bandwidth <= kMost) d.peak_gbps = static_cast<double>(bandwidth) / 1e9;
   return d;
+}
+
+// What `culprit slice` wrote (slice/slice.h); none where it says nothing that could be.
+std::optional<store::Slice> slice_from(const Json& object) {
+  constexpr Nanos kFirst = -(Nanos{1} << 60), kLast = Nanos{1} << 62;
+  const auto text = [](const Json& from, const char* key) {
+    const auto it = from.find(key);
+    return it != from.end() && it->is_string() ? cleaned(it->get_ref<const std::string&>())
+                                               : std::string();
+  };
+  const auto steps = object.is_object() ? object.find("steps") : object.end();
+  if (steps == object.end() || !steps->is_array() || steps->empty()) return std::nullopt;
+  store::Slice slice{text(object, "of"), text(object, "how"), {}, 0, 0};
+  slice.launch_spacing = std::max<Nanos>(0, integer(object, "launch_spacing_ns"));
+  slice.launch_cost = std::max<Nanos>(0, integer(object, "launch_cost_ns"));
+  Nanos before = kFirst;
+  for (const Json& each : *steps) {
+    if (!each.is_object()) return std::nullopt;
+    store::SliceStep step{integer(each, "begin_ns"), integer(each, "end_ns"), text(each, "kind"),
+                          text(each, "mark")};
+    if (step.begin < before || step.end <= step.begin || step.end > kLast) return std::nullopt;
+    before = step.end;
+    if (each.contains("batch")) step.batch = integer(each, "batch");
+    if (each.contains("tokens")) step.tokens = integer(each, "tokens");
+    slice.steps.push_back(std::move(step));
+  }
+  return slice;
 }
 
 bool is_on(std::string_view raw) { return raw == "1" || raw == "true"; }
@@ -180,6 +208,19 @@ void Document::describe(store::TraceInfo& info, store::Notes& notes) const {
   } else if (distributed.is_object()) {
     if (distributed.contains("rank")) info.rank = integer(distributed, "rank");
     if (distributed.contains("world_size")) info.world_size = integer(distributed, "world_size");
+  }
+  if (has("culpritSlice")) {
+    info.slice = slice_from(parsed("culpritSlice"));
+    if (!info.slice)
+      notes.add(
+          {"bad-string",
+           store::Severity::kWarning,
+           1,
+           {},
+           {},
+           "culpritSlice",
+           "what the file says about the recording that it was cut from cannot be read: steps "
+           "are looked for as in any trace"});
   }
   if (const Json base = parsed("baseTimeNanoseconds"); base.is_number_integer())
     info.base = base.get<std::int64_t>();

@@ -41,6 +41,8 @@ class Document {
   // Moves what the keys say into `info`; notes values that cannot be understood.
   void describe(store::TraceInfo& info, store::Notes& notes) const;
   bool has(std::string_view key) const { return values_.count(key) > 0; }
+  // Fills Places::head.
+  void keep(store::Places& places) const { places.head.assign(values_.begin(), values_.end()); }
 
  private:
   const char* read_keys(const char* p, const char* end, bool& complete);

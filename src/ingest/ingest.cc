@@ -29,13 +29,14 @@ struct Slot {
 class Loader {
  public:
   Loader(const std::string& path, const Options& options, Source& source, store::Trace& trace)
-      : options_(options), source_(source), trace_(trace), joiner_(path, options.limits, trace) {
+      : options_(options), source_(source), trace_(trace), joiner_(path, options, trace) {
     threads_ = options.threads > 0
                    ? options.threads
                    : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     threads_ = std::min(threads_, 64);
     slots_.resize(static_cast<std::size_t>(threads_) * 2 + 1);
     builders_.resize(static_cast<std::size_t>(threads_));
+    for (RowBuilder& builder : builders_) builder.keep_places = options.places;
     for (Slot& slot : slots_) free_.push_back(&slot);
   }
 

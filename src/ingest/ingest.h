@@ -31,6 +31,7 @@ struct Limits {
 struct Options {
   int threads = 0;  // 0: as many as the machine has
   Limits limits = {};
+  bool places = false;                                 // fills Trace::places; of Chrome JSON only
   std::function<bool(const Progress&)> progress = {};  // false cancels (Error kInterrupted)
   std::chrono::milliseconds progress_interval{100};    // between two calls, at least
 };

@@ -242,6 +242,7 @@ Status Joiner::finish(const std::optional<SourceFault>& fault) {
   }
   add_end_notes(fault);
   document_.describe(trace_.info, trace_.notes);
+  if (builder_.keep_places) document_.keep(trace_.places);
   add_fault_notes();
   add_comma_note();
   if (trace_.info.autograd_events > 0 && trace_.device.size() == 0 && trace_.calls.size() == 0) {

@@ -24,8 +24,10 @@ struct ParsedBlock {
 
 class Joiner {
  public:
-  Joiner(const std::string& path, const Limits& limits, store::Trace& trace)
-      : path_(path), limits_(limits), trace_(trace) {}
+  Joiner(const std::string& path, const Options& options, store::Trace& trace)
+      : path_(path), limits_(options.limits), trace_(trace) {
+    builder_.keep_places = options.places;
+  }
   // Errors: the input is no trace at all. Then nothing further may be added.
   Status add(ParsedBlock& parsed);
   // After the last block. `fault`: why the text ended early, if it did.

@@ -134,6 +134,22 @@ void compact(std::string_view json, std::string& out) {
   }
 }
 
+void append_places(const Batch& batch, const RowBuilder& builder, store::Places& places) {
+  const auto add = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  add(places.device, batch.places.device);
+  add(places.calls, batch.places.calls);
+  add(places.ops, batch.places.ops);
+  add(places.frames, batch.places.frames);
+  add(places.marks, batch.places.marks);
+  add(places.syncs, batch.places.syncs);
+  for (store::OtherEvent other : batch.places.others) {
+    if (other.thread.valid()) other.thread = builder.thread_to_trace[other.thread.index];
+    places.others.push_back(other);
+  }
+}
+
 }  // namespace
 
 void Batch::clear() {
@@ -149,6 +165,10 @@ void Batch::clear() {
   hip = false;
   unread.counts.clear();
   faults = {};
+  for (auto* column :
+       {&places.device, &places.calls, &places.ops, &places.frames, &places.marks, &places.syncs})
+    column->clear();
+  places.others.clear();
 }
 
 void Batch::fault(Fault kind, std::int64_t byte, std::int64_t count) {
@@ -176,17 +196,21 @@ void RowBuilder::add(const RawEvent& event, std::int64_t byte, Batch& batch) {
     case 't':
     case 'f':
       ++batch.flows;
+      place_other(event, store::OtherKind::kFlow, byte, batch);
       break;
     case 'M':
       ++batch.metadata;
+      place_other(event, store::OtherKind::kMetadata, byte, batch);
       break;
     case 'C':
       ++batch.counters;
+      place_other(event, store::OtherKind::kTimed, byte, batch);
       break;
     case 'i':
     case 'I':
       event.has(Field::kName) && event[Field::kName] == "[memory]" ? ++batch.memory
                                                                    : ++batch.others;
+      place_other(event, store::OtherKind::kTimed, byte, batch);
       break;
     case '\0':
       batch.fault(Fault::kBadEvent, byte);
@@ -204,6 +228,7 @@ void RowBuilder::add_complete(const RawEvent& event, std::int64_t byte, Batch& b
       event.has(Field::kCategory) ? kind_of(event[Field::kCategory]) : kind_without_category(event);
   if (kind == Kind::kOther) {
     ++batch.others;
+    place_other(event, store::OtherKind::kTimed, byte, batch);
     if (event.has(Field::kCategory)) batch.unread.add(event[Field::kCategory], 1);
     const std::string_view pid = event.has(Field::kPid) ? event[Field::kPid] : std::string_view{};
     if (pid == "CPU functions" || pid == "CUDA functions" || pid == "CPU Functions" ||
@@ -273,6 +298,43 @@ void RowBuilder::add_row(const RawEvent& event, Kind kind, Times times, std::int
     case Kind::kOther:
       break;
   }
+  if (keep_places) place_row(kind, byte, batch);
+}
+
+void RowBuilder::place_row(Kind kind, std::int64_t byte, Batch& batch) {
+  store::Places& places = batch.places;
+  switch (kind) {
+    case Kind::kFrame:
+      return places.frames.push_back(byte);
+    case Kind::kOp:
+      return places.ops.push_back(byte);
+    case Kind::kCall:
+      return places.calls.push_back(byte);
+    case Kind::kKernel:
+    case Kind::kMemcpy:
+    case Kind::kMemset:
+      return places.device.push_back(byte);
+    case Kind::kHostMark:
+    case Kind::kDeviceMark:
+      return places.marks.push_back(byte);
+    case Kind::kSync:
+      return places.syncs.push_back(byte);
+    case Kind::kOther:
+      return;
+  }
+}
+
+void RowBuilder::place_other(const RawEvent& event, store::OtherKind kind, std::int64_t byte,
+                             Batch& batch) {
+  if (!keep_places) return;
+  store::OtherEvent other{byte, 0, {}, kind};
+  if (kind != store::OtherKind::kMetadata) {
+    const auto at = event.has(Field::kTs) ? parse_micros(event[Field::kTs]) : std::nullopt;
+    if (!at) return;
+    other.at = *at;
+  }
+  if (kind == store::OtherKind::kFlow) other.thread = thread(event, batch, byte);
+  batch.places.others.push_back(other);
 }
 
 void RowBuilder::add_device_columns(const RawEvent& event, Kind kind, std::int64_t byte,
@@ -467,6 +529,7 @@ void append(Batch& batch, RowBuilder& builder, store::Trace& trace,
   append_table(trace.frames, tables.frames);
   append_table(trace.marks, tables.marks);
   append_table(trace.syncs, tables.syncs);
+  if (builder.keep_places) append_places(batch, builder, trace.places);
   for (std::size_t i = devices_before; i < trace.device.size() && collectives_before > 0; ++i) {
     if (trace.device.collective[i] != 0) trace.device.collective[i] += collectives_before;
   }

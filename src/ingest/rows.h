@@ -45,6 +45,7 @@ struct Batch {
   bool hip = false;
   store::CategoryCounts unread;  // complete events of categories that are not read
   std::array<FaultCount, kFaultCount> faults{};
+  store::Places places;  // empty unless the builder keeps them
   void clear();
   void fault(Fault fault, std::int64_t byte, std::int64_t count = 1);
 };
@@ -87,6 +88,7 @@ class RowBuilder {
   void publish(Batch& batch);
 
   KeyPredictor keys;  // what this thread's parser has learned
+  bool keep_places = false;
 
   // Written by append_names() only: local id -> id in the Trace.
   std::vector<store::StringId> string_to_trace;
@@ -112,6 +114,8 @@ class RowBuilder {
     Nanos begin, dur;
   };
   void add_row(const RawEvent& event, Kind kind, Times times, std::int64_t byte, Batch& batch);
+  void place_row(Kind kind, std::int64_t byte, Batch& batch);
+  void place_other(const RawEvent& event, store::OtherKind kind, std::int64_t byte, Batch& batch);
   void add_device_columns(const RawEvent& event, Kind kind, std::int64_t byte, Batch& batch);
   std::uint32_t add_collective(const RawEvent& event, std::int64_t byte, Batch& batch);
 

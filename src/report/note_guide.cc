@@ -136,6 +136,11 @@ constexpr NoteGuide kGuide[] = {
      "Nothing, unless the answer needs it: export with a current Nsight Systems."},
     {"open-range", "Ranges were still open when the recording ended; they count as ended there.",
      "Nothing: at most the last step is affected."},
+    {"sliced",
+     "The file is a slice of a longer recording (`culprit slice`); its steps are those that were "
+     "found "
+     "there.",
+     "Nothing; what varies from step to step is told by the whole recording."},
     {"unknown-marks",
      "The marks of this trace are of no known engine; steps were found without them.",
      "Nothing if the steps are right; else name the range to use by recording ProfilerStep marks."},

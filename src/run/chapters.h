@@ -127,6 +127,8 @@ std::vector<CaptureWindow> find_captures(const store::Trace& trace, const Links&
 void read_captures(Run& run, const Links& links);
 void read_eager(Run& run);
 
+// steps_sliced.cc: of a file that `culprit slice` wrote: the steps that it says are in it.
+bool take_sliced_steps(Run& run);
 // steps.cc and steps_unmarked.cc: fill run.steps (begin, end, kind, batch, mark), in time order.
 bool find_marked_steps(Run& run, const Links& links, StepLaunches& launches);
 void note_marks_seen(Run& run);

@@ -30,6 +30,7 @@ void nest(int threads, const Links& links, Run& run) {
 }
 
 void find_steps(Run& run, const Links& links, StepLaunches& launches) {
+  if (take_sliced_steps(run)) return;
   if (find_marked_steps(run, links, launches)) return;
   note_marks_seen(run);
   if (find_unmarked_steps(run)) return;

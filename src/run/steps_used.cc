@@ -204,7 +204,7 @@ Status choose_steps(const Options& options, Run& run, const Links& links, StepLa
     if (step.kind != run.kind) step.why_excluded = "other-kind";
   if (options.steps) {
     TRY([[maybe_unused]] const Ok selected, select(options, run));
-  } else {
+  } else if (!run.trace->info.slice) {  // there somebody chose the steps
     exclude(launches, run);
   }
   for (Step& step : run.steps) {

@@ -17,6 +17,7 @@
 
 #include "base/id.h"
 #include "store/notes.h"
+#include "store/places.h"
 #include "store/strings.h"
 
 namespace culprit::store {
@@ -163,6 +164,22 @@ struct Advice {
   std::string stacks = "with_stack";
 };
 
+// What a file that was cut out of a recording says about itself (`culprit slice`): the steps in it, as
+// they were found in the whole recording, and what they were cut from.
+struct SliceStep {
+  Nanos begin = 0, end = 0;              // device time
+  std::string kind, mark;                // "decode"; the step's mark, empty where it had none
+  std::int64_t batch = -1, tokens = -1;  // -1: unknown
+};
+struct Slice {
+  std::string of;                // "step 17 of rank0.json.gz"
+  std::string how;               // "marked", "graph-replay", ...
+  std::vector<SliceStep> steps;  // in time order, each at least 1 ns long
+  // Of the whole recording: medians of the time from launch to launch on a thread, and of the calls
+  // that launch one activity. 0: unknown.
+  Nanos launch_spacing = 0, launch_cost = 0;
+};
+
 struct TraceInfo {
   std::string path;             // as the user gave it
   std::string format;           // "kineto-json", "nsys-sqlite"
@@ -173,6 +190,7 @@ struct TraceInfo {
   std::vector<DeviceProperties> devices;
   std::optional<std::int64_t> rank, world_size;
   Advice advice;
+  std::optional<Slice> slice;                      // of a file that `culprit slice` wrote
   bool record_shapes = false, with_stack = false;  // as the header states
   bool rocm = false;                               // from version keys or API names
   std::int64_t memory_events = 0, flow_events = 0, counter_events = 0, metadata_events = 0,
@@ -184,6 +202,7 @@ struct TraceInfo {
 
 struct Trace : Tables {
   Strings strings;
+  Places places;  // empty unless asked for
   TraceInfo info;
   Notes notes;
 };

@@ -126,9 +126,7 @@ std::string fact_named(const evidence::Evidence& evidence, std::string_view name
   return {};
 }
 
-std::string own_query(std::string_view fact) {
-  return fmt::format("culprit TRACE --json | jq '.facts[] | select(.name==\"{}\").value'", fact);
-}
+std::string own_query(std::string_view fact) { return evidence::fact_query(fact); }
 
 std::string cost_text(const evidence::Evidence& evidence, Nanos ns) {
   const Nanos step = evidence.steps.mean;

@@ -54,7 +54,7 @@ Waits find_waits(const evidence::Evidence& evidence) {
 std::string state_wait(evidence::Evidence& evidence) {
   return evidence.add("steps.host_wait_ns", static_cast<double>(evidence.steps.host_wait_ns), "ns",
                       "time per step the launching thread sat in calls that wait for the device",
-                      own_query("steps.host_wait_ns"));
+                      evidence::sql_query("SELECT host_wait_ns FROM summary"));
 }
 
 void accuse(evidence::Evidence& evidence, const Waits& waits, Verdict& verdict) {

@@ -89,7 +89,8 @@ void accuse(Evidence& evidence, const Starved& starved, Verdict& verdict) {
   set_cost(evidence, {scaled(evidence, groups_of(evidence, kernels), starved.faster), {}}, suspect);
   suspect.facts.push_back(evidence.add(
       "occupancy.blocks", static_cast<double>(starved.blocks), "block", "grid x * y * z",
-      fmt::format("culprit kernels TRACE --json --all | jq '.kernels[{}].grid'", starved.kernel)));
+      evidence::sql_query(
+          fmt::format("SELECT blocks FROM kernels WHERE kernel = {}", starved.kernel))));
   if (starved.of_roof) {
     suspect.facts.push_back(evidence.add("occupancy.of_roof", *starved.of_roof, "1",
                                          "bytes that must move / time / peak bandwidth",

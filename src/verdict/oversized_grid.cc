@@ -47,7 +47,7 @@ void accuse(Evidence& evidence, std::size_t index, std::int64_t tokens, Verdict&
   set_cost(evidence, {scaled(evidence, groups_of(evidence, kernels), least), {}}, suspect);
   suspect.facts.push_back(evidence.add(
       "oversized_grid.blocks", static_cast<double>(group.grid[0]), "block", "grid x",
-      fmt::format("culprit kernels TRACE --json --all | jq '.kernels[{}].grid[0]'", index)));
+      evidence::sql_query(fmt::format("SELECT grid_x FROM kernels WHERE kernel = {}", index))));
   suspect.disproved_if = "the time stays the same with a lower limit of tokens or requests";
   suspect.fix = "launch for the rows that the step has, or for the captured batch of its graph";
   suspect.alternatives = {

@@ -59,8 +59,9 @@ void examine(Evidence& evidence, Verdict& verdict) {
       fact_named(evidence, "steps.mean_ns"),
       evidence.add("stall.excess_ns", static_cast<double>(excess), "ns",
                    "length of the outlier steps above the median", own_query("stall.excess_ns")),
-      evidence.add("stall.steps", static_cast<double>(count), "1", "steps far above the median",
-                   "culprit TRACE --json | jq '.steps.outliers | length'")};
+      evidence.add(
+          "stall.steps", static_cast<double>(count), "1", "steps far above the median",
+          evidence::sql_query("SELECT count(*) FROM steps WHERE why_excluded = 'outlier'"))};
   suspect.disproved_if = "the stall is gone in a recording that starts after a longer warm-up";
   suspect.fix = fix_of(worst->cause);
   const Nanos all =

@@ -96,18 +96,17 @@ void state_facts(Evidence& evidence, const PoolRead& read, std::vector<std::stri
     facts.push_back(evidence.add(
         "kv_pool.casts_per_layer", read.calls_per_step / static_cast<double>(read.layers), "1",
         fmt::format("calls per step / {} layers (from {})", read.layers, read.layers_from),
-        fmt::format(
-            "culprit kernels TRACE --json --all | jq '([.kernels[{}].calls_per_step] | add) "
-            "/ {}'",
-            fmt::join(read.kernels, ","), read.layers)));
+        evidence::sql_query(
+            fmt::format("SELECT sum(calls_per_step) / {} FROM kernels WHERE kernel IN ({})",
+                        read.layers, fmt::join(read.kernels, ", ")))));
   }
   if (read.rows > 0) {
     facts.push_back(
         evidence.add("kv_pool.rows", static_cast<double>(read.rows), "slot",
                      fmt::format("elements / {} (row from {})", read.row, read.row_from),
-                     fmt::format("culprit TRACE --json | jq '.suspects[] | "
-                                 "select(.id==\"whole-pool-cast\").tensor.elements / {}'",
-                                 read.row)));
+                     evidence::sql_query(fmt::format("SELECT tensor_elements / {} FROM suspects "
+                                                     "WHERE id = 'whole-pool-cast'",
+                                                     read.row))));
   }
 }
 

@@ -165,12 +165,51 @@ TEST(Parse, RightValuesAreTaken) {
 }
 
 TEST(Parse, WhatComesLaterIsRefusedByName) {
-  for (const char* command : {"sql", "slice", "capture", "fleet", "mcp"}) {
+  for (const char* command : {"capture", "fleet", "mcp"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
   for (const char* flag : {"--redact"}) {
     EXPECT_TRUE(holds(fault_of({"t.json", flag}), "not in this version")) << flag;
   }
+}
+
+TEST(Parse, SqlTakesTracesAndAQuery) {
+  const auto one = parse_words({"sql", "a.json", "SELECT 1", "--csv"});
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->words, (std::vector<std::string>{"a.json", "SELECT 1"}));
+  EXPECT_TRUE(one->csv);
+  EXPECT_EQ(parse_words({"sql", "a", "b", "-"})->words.size(), 3U);
+  EXPECT_EQ(parse_words({"sql", "a", "--json", "SELECT 1"})->json_file, "")
+      << "the query is needed";
+  EXPECT_EQ(parse_words({"sql", "a", "SELECT 1", "--json", "x.json"})->json_file, "x.json");
+  EXPECT_TRUE(parse_words({"sql", ".tables"}).ok());
+  EXPECT_TRUE(parse_words({"sql", ".schema", "events"}).ok());
+  EXPECT_TRUE(holds(fault_of({"sql", "a.json"}), "no query"));
+  EXPECT_TRUE(holds(fault_of({"sql", "./a.json"}), "no query"));
+  EXPECT_TRUE(holds(fault_of({"sql", "a", "q", "--csv", "--json"}), "two forms"));
+  EXPECT_TRUE(holds(fault_of({"a.json", "--csv"}), "does not apply"));
+}
+
+TEST(Parse, SliceNeedsAFileAndOneStep) {
+  const auto step = parse_words({"slice", "a.json", "--step", "17", "-o", "b.json.gz"});
+  ASSERT_TRUE(step.ok());
+  EXPECT_EQ(step->step, 17);
+  EXPECT_EQ(step->output, "b.json.gz");
+  const auto steps = parse_words({"slice", "a.json", "--steps", "5-9", "--output=-"});
+  ASSERT_TRUE(steps.ok());
+  EXPECT_EQ(steps->steps, (std::pair<std::int64_t, std::int64_t>{5, 9}));
+  EXPECT_EQ(steps->output, "-");
+  EXPECT_TRUE(parse_words({"slice", "a.json", "--layer", "0", "-o", "b"}).ok());
+  EXPECT_TRUE(holds(fault_of({"slice", "a.json", "--step", "1"}), "no file"));
+  EXPECT_TRUE(holds(fault_of({"slice", "a.json", "-o", "b"}), "nothing to cut"));
+  EXPECT_TRUE(holds(fault_of({"slice", "a", "b", "--step", "1", "-o", "c"}), "one trace"));
+  EXPECT_TRUE(
+      holds(fault_of({"slice", "a", "--step", "1", "--around", "x", "-o", "c"}), "each name"));
+  EXPECT_TRUE(
+      holds(fault_of({"slice", "a", "--steps", "1-2", "--layer", "0", "-o", "c"}), "one step"));
+  EXPECT_TRUE(holds(fault_of({"slice", "a", "--step", "-1", "-o", "c"}), "--step"));
+  EXPECT_TRUE(
+      holds(fault_of({"slice", "a", "--json", "--step", "1", "-o", "c"}), "does not apply"));
 }
 
 TEST(Parse, CompareTakesTwoRecordings) {
