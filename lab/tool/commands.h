@@ -1,7 +1,7 @@
 // The lab's commands, each from options to answer.
 #pragma once
 
-#include "lab/ranks/ranks.h"
+#include "ranks/ranks.h"
 #include "lab/tool/options.h"
 #include "lab/tool/screen.h"
 

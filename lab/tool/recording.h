@@ -7,7 +7,7 @@
 #include <string>
 
 #include "culprit/profile.h"
-#include "lab/ranks/ranks.h"
+#include "ranks/ranks.h"
 #include "lab/tool/options.h"
 #include "lab/tool/screen.h"
 

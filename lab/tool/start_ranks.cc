@@ -17,7 +17,7 @@
 #endif
 
 #include "base/term.h"
-#include "lab/ranks/module.h"
+#include "ranks/module.h"
 #include "lab/tool/ranks.h"
 #include "lab/tool/screen.h"
 

@@ -25,19 +25,9 @@ std::optional<report::Table> table_of(const Command& command) {
   return std::nullopt;
 }
 
-// Whether the files that the flags name can be written, before anything is read.
-Status check_outputs(const Settings& settings) {
-  for (const std::string& file : {settings.json_file, settings.html_file}) {
-    if (file.empty()) continue;
-    TRY(const Ok allowed, may_write_answer(file));
-    static_cast<void>(allowed);
-  }
-  if (settings.html_file.empty() || report::can_render_html()) return Ok{};
-  return Error{.code = Error::Code::kUnsupported,
-               .what = "this culprit was built without the page of --html",
-               .where = {},
-               .hint = "install nodejs and npm (scripts/setup does), then build again",
-               .note_code = {}};
+// Where a document goes whatever the flags of output say: that of a fleet into its folder.
+std::string kept_document(const Settings& settings) {
+  return settings.output.empty() ? std::string() : settings.output + "/fleet.json";
 }
 
 // The page and the document to their files, the text or the document to stdout.
@@ -50,9 +40,14 @@ Outcome deliver(const Settings& settings, Console& console, const report::Answer
     console.stage_done("page");
   }
   std::string document;
-  if (settings.json) {
+  const std::string kept = kept_document(settings);
+  if (settings.json || !kept.empty()) {
     document = floor ? report::render_floor_json(*answer.floor, answer.path)
                      : report::render_json(answer, table);
+  }
+  if (!kept.empty()) {
+    const Status written = write_answer_file(kept, document);
+    if (!written.ok()) return console.fail(written.error());
   }
   const report::TextOptions options = console.text_options();
   return hand_over(settings, console, document,
@@ -62,22 +57,6 @@ Outcome deliver(const Settings& settings, Console& console, const report::Answer
                    : answer.what_if     ? report::render_what_if(answer, options)
                    : answer.explanation ? report::render_explanation(answer, options)
                                         : report::render_text(answer, options));
-}
-
-// No verdict: the reason on stderr, and the document if one was asked for.
-Outcome refuse(const Settings& settings, Console& console, report::Answer& answer,
-               const Error& error) {
-  const Outcome outcome = console.fail(error);
-  const bool asked = settings.json || !settings.html_file.empty();
-  if (error.code == Error::Code::kUsage || outcome == Outcome::kInterrupted || !asked) {
-    return outcome;
-  }
-  answer.run = nullptr;
-  answer.evidence = nullptr;
-  answer.verdict = nullptr;
-  answer.failure = error;
-  deliver(settings, console, answer);
-  return outcome;
 }
 
 // Damage of the input: a warning each, and under --strict the end.
@@ -176,6 +155,37 @@ struct Questions {
 
 }  // namespace
 
+Status check_outputs(const Settings& settings) {
+  for (const std::string& file :
+       {settings.json_file, settings.html_file, kept_document(settings)}) {
+    if (file.empty()) continue;
+    TRY(const Ok allowed, may_write_answer(file));
+    static_cast<void>(allowed);
+  }
+  if (settings.html_file.empty() || report::can_render_html()) return Ok{};
+  return Error{.code = Error::Code::kUnsupported,
+               .what = "this culprit was built without the page of --html",
+               .where = {},
+               .hint = "install nodejs and npm (scripts/setup does), then build again",
+               .note_code = {}};
+}
+
+Outcome refuse(const Settings& settings, Console& console, report::Answer& answer,
+               const Error& error) {
+  const Outcome outcome = console.fail(error);
+  const bool asked =
+      settings.json || !settings.html_file.empty() || !kept_document(settings).empty();
+  if (error.code == Error::Code::kUsage || outcome == Outcome::kInterrupted || !asked) {
+    return outcome;
+  }
+  answer.run = nullptr;
+  answer.evidence = nullptr;
+  answer.verdict = nullptr;
+  answer.failure = error;
+  deliver(settings, console, answer);
+  return outcome;
+}
+
 Outcome diagnose(const Settings& settings, Console& console) {
   report::Answer answer;
   answer.path = settings.words.front();
@@ -185,19 +195,25 @@ Outcome diagnose(const Settings& settings, Console& console) {
   Result<evidence::Knowledge> known = gather_knowledge(settings);
   if (!known.ok()) return console.fail(known.error());
 
-  run::Options options = building(settings, *known);
+  const run::Options options = building(settings, *known);
   Result<Inputs> inputs = read_inputs(settings, console, *known, options, answer);
   console.stage_done("read");
   if (!inputs.ok()) return refuse(settings, console, answer, inputs.error());
-  const store::Trace& trace = *inputs->run;
+  return conclude(settings, console, *std::move(known), std::move(*inputs), answer);
+}
+
+Outcome conclude(const Settings& settings, Console& console, evidence::Knowledge known,
+                 Inputs inputs, report::Answer& answer) {
+  run::Options options = building(settings, known);
+  const store::Trace& trace = *inputs.run;
   answer.info = &trace.info;
   answer.notes.merge(trace.notes);
 
   run::Builder builder(trace, options.threads);
-  answer.ranks = std::move(inputs->ranks);
+  answer.ranks = std::move(inputs.ranks);
   if (answer.ranks.all.empty())
     answer.ranks =
-        evidence::compare_ranks(evidence::measure_devices(trace, builder, options, *known));
+        evidence::compare_ranks(evidence::measure_devices(trace, builder, options, known));
   Nanos waiting = 0;
   if (!answer.ranks.all.empty()) {
     const evidence::RankFigures& rank = answer.ranks.all[answer.ranks.headline];
@@ -207,7 +223,7 @@ Outcome diagnose(const Settings& settings, Console& console) {
   Result<run::Run> run = std::move(builder).build(options);
   console.stage_done("build");
   if (!run.ok()) return refuse(settings, console, answer, run.error());
-  const Status mapped = map_graphs(settings, console, answer.path, inputs->captures, *run);
+  const Status mapped = map_graphs(settings, console, answer.path, inputs.captures, *run);
   console.stage_done("map");
   if (!mapped.ok()) return refuse(settings, console, answer, mapped.error());
   answer.run = &*run;
@@ -216,7 +232,7 @@ Outcome diagnose(const Settings& settings, Console& console) {
   const Status damage = weigh_damage(settings, console, answer);
   if (!damage.ok()) return refuse(settings, console, answer, damage.error());
 
-  evidence::Evidence evidence = evidence::measure(*run, *std::move(known), waiting);
+  evidence::Evidence evidence = evidence::measure(*run, std::move(known), waiting);
   if (!answer.ranks.all.empty()) evidence.ranks = &answer.ranks;
   answer.evidence = &evidence;
   console.stage_done("measure");

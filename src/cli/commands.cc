@@ -84,6 +84,15 @@ constexpr Command kCommands[] = {
      "it "
      "a gate for CI, --markdown a comment for a pull request.",
      "culprit compare before.json.gz after.json.gz --fail-above 3%", kToCompare},
+    {kFleet, "fleet", "DIR", "the ranks of one run, thousands of traces, over MPI processes",
+     "Answers as `culprit DIR` does, for every trace in DIR and the folders in it. Each trace is "
+     "read "
+     "once, by one of the processes (mpirun -n N, srun), and becomes a summary on disk; finished "
+     "summaries are kept, so that a run that was stopped goes on where it was. A trace that cannot "
+     "be "
+     "read is left out and listed. -o FOLDER gets fleet.json, fleet.sqlite and the summaries. The "
+     "answer is the same for any number of processes. docs/fleet.md explains it.",
+     "mpirun -n 4 culprit fleet traces/ -o out", kToFleet},
     {kList, "list", "suspects|gpus|models|formats|notes", "what culprit knows",
      "suspects: what it looks for; gpus and models: the tables behind --gpu and --model; formats: "
      "what it reads, and what to do about the rest; notes: every code of a data-quality note.",
@@ -102,7 +111,6 @@ constexpr Command kCommands[] = {
     {kLater, "sql", "", "", "", "", 0},
     {kLater, "slice", "", "", "", "", 0},
     {kLater, "capture", "", "", "", "", 0},
-    {kLater, "fleet", "", "", "", "", 0},
     {kLater, "mcp", "", "", "", "", 0},
 };
 

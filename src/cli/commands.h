@@ -16,6 +16,7 @@ enum class CommandId : std::uint8_t {
   kExplain,
   kFloor,
   kCompare,
+  kFleet,
   kList,
   kForge,
   kLab,
@@ -25,8 +26,8 @@ enum class CommandId : std::uint8_t {
 
 // Which commands a flag applies to.
 inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8,
-                          kToExplain = 16, kToFloor = 32, kToCompare = 64;
-inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf | kToExplain;
+                          kToExplain = 16, kToFloor = 32, kToCompare = 64, kToFleet = 128;
+inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf | kToExplain | kToFleet;
 inline constexpr unsigned kToTraces = kToAnalysis | kToFloor | kToCompare;  // what may read a trace
 inline constexpr unsigned kToAll = kToTraces | kToList;
 

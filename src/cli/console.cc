@@ -27,10 +27,11 @@ Console::Console(const Settings& settings)
       environment_(term::read_environment()),
       width_(settings.width.value_or(term::width(environment_, term::terminal_columns(stdout)))),
       unicode_(term::utf8_locale(environment_)),
+      draws_(term::is_terminal(stderr) && !settings.quiet),
       start_(Clock::now()),
       stage_start_(start_),
-      progress_(stderr, term::is_terminal(stderr) && !settings.quiet,
-                term::terminal_columns(stderr).value_or(term::kDefaultWidth), start_) {}
+      progress_(stderr, draws_, term::terminal_columns(stderr).value_or(term::kDefaultWidth),
+                start_) {}
 
 report::TextOptions Console::text_options() const {
   return {.width = width_,
@@ -95,6 +96,11 @@ void Console::show_reading(std::int64_t done, std::int64_t total) {
     line += fmt::format(", {} left", text::duration(static_cast<Nanos>(left), false));
   }
   progress_.show(line, now);
+}
+
+void Console::show_progress(std::string_view line) {
+  const Clock::time_point now = Clock::now();
+  if (progress_.due(now)) progress_.show(line, now);
 }
 
 void Console::stage_done(std::string_view stage) {

@@ -32,6 +32,10 @@ class Console {
 
   // Progress of reading, drawn only on a terminal.
   void show_reading(std::int64_t done, std::int64_t total);
+  // Any other work that goes on; `line` says how far it is. From one thread at a time.
+  void show_progress(std::string_view line);
+  bool draws() const { return draws_; }  // whether progress is seen at all
+
   // Ends a stage: with -v its name and time since the last one go to stderr.
   void stage_done(std::string_view stage);
 
@@ -42,7 +46,7 @@ class Console {
   const Settings& settings_;
   term::Environment environment_;
   int width_;
-  bool unicode_;
+  bool unicode_, draws_;
   Clock::time_point start_, stage_start_;
   term::Progress progress_;
 };

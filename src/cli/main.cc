@@ -95,6 +95,9 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
     case CommandId::kCompare:
       std::signal(SIGINT, leave_at_once);
       return compare(settings, console);
+    case CommandId::kFleet:
+      std::signal(SIGINT, leave_at_once);
+      return fleet(settings, console);
     case CommandId::kList:
       return list(settings, console);
     case CommandId::kForge:

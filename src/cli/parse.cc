@@ -168,6 +168,10 @@ class Parser {
     const CommandId id = settings_.command->id;
     const std::size_t count = settings_.words.size();
     if (id == CommandId::kCompare) return check_pair();
+    if (id == CommandId::kFleet && count != 1)
+      return usage(count == 0 ? std::string("no folder given")
+                              : fmt::format("{} folders given; fleet takes one", count),
+                   "culprit fleet DIR");
     const bool reads_a_trace = id == CommandId::kDiagnose || id == CommandId::kTable ||
                                id == CommandId::kWhatIf || id == CommandId::kExplain ||
                                id == CommandId::kFloor;

@@ -29,6 +29,8 @@ struct Settings {
   std::string json_file;  // empty: the document goes to stdout in place of the text
   std::string html_file;  // empty: no page
 
+  std::string output;  // of fleet: the folder for summaries and answer; empty: the default
+
   bool markdown = false;
   std::string markdown_file;         // empty: Markdown goes to stdout in place of the text
   std::optional<double> fail_above;  // of compare: a share of the step
