@@ -108,8 +108,8 @@ Outcome answer_about(const Settings& settings, Console& console, const FleetWork
           fmt::format("{}: {} %", doing, 100 * done / std::max<std::size_t>(1, of)));
     };
   };
-  Result<fleet::Merged> merged =
-      fleet::merge(work.shelf(), work.traces(), fleet::kMostHeld, show("merging summaries"));
+  Result<fleet::Merged> merged = fleet::merge(
+      work.shelf(), work.traces(), fleet::most_held(work.traces()), show("merging summaries"));
   console.stage_done("merge");
   if (!merged.ok()) return refuse(settings, console, answer, merged.error());
   answer.fleet = figures_of(work, *merged);

@@ -169,8 +169,10 @@ Status FleetWork::same_everywhere() const {
   std::memcpy(mine.data(), &own, sizeof own);
   std::vector<float> all(kFloats * static_cast<std::size_t>(ranks_->size()));
   ranks_->all_gather(mine.data(), kFloats, all.data());  // bits, never read as numbers
-  for (std::size_t rank = 0; rank < all.size() / kFloats; ++rank) {
-    if (std::memcmp(all.data() + rank * kFloats, all.data(), sizeof own) == 0) continue;
+  std::vector<std::uint64_t> lists(static_cast<std::size_t>(ranks_->size()));
+  std::memcpy(lists.data(), all.data(), lists.size() * sizeof own);
+  for (const std::uint64_t list_of_rank : lists) {
+    if (list_of_rank == lists.front()) continue;
     return Error{.code = Error::Code::kUsage,
                  .what = "is not the same folder for every process",
                  .where = settings_.words.front(),

@@ -164,6 +164,7 @@ class Merger {
 
   std::vector<const TraceFile*> traces_of(const std::vector<RankFigures>& figures) const {
     std::vector<const TraceFile*> traces;
+    traces.reserve(figures.size());
     for (const RankFigures& rank : figures)
       traces.push_back(&traces_[merged_.used[rank.file].file]);
     return traces;
@@ -224,6 +225,14 @@ class Merger {
 
 }  // namespace
 
+std::size_t most_held(const std::vector<TraceFile>& traces) {
+  constexpr std::int64_t kLeast = 50'000, kMost = 400'000;  // some 10 MB, and 80 MB
+  constexpr std::int64_t kBytesEach = 400;  // of a trace, whose reading takes more than that
+  std::int64_t largest = 0;
+  for (const TraceFile& trace : traces) largest = std::max(largest, trace.bytes);
+  return static_cast<std::size_t>(std::clamp(largest / kBytesEach, kLeast, kMost));
+}
+
 Error no_rank(const std::vector<TraceFile>& traces, const Merged& merged) {
   const bool captures = merged.skipped.empty();
   const Skipped first = captures
@@ -236,12 +245,12 @@ Error no_rank(const std::vector<TraceFile>& traces, const Merged& merged) {
           .note_code = first.code};
 }
 
-Result<Merged> merge(const Shelf& shelf, const std::vector<TraceFile>& traces,
-                     std::size_t most_held, const Progress& progress) {
+Result<Merged> merge(const Shelf& shelf, const std::vector<TraceFile>& traces, std::size_t held,
+                     const Progress& progress) {
   Merger merger(shelf, traces, progress);
   TRY([[maybe_unused]] const Ok read, merger.read_heads());
   merger.leave_out_strangers();
-  return std::move(merger).finish(most_held);
+  return std::move(merger).finish(held);
 }
 
 }  // namespace culprit::fleet

@@ -1,7 +1,7 @@
 // Merge: summaries to ranks side by side, as `culprit DIR` has them from the traces (evidence/ranks.h).
 // Summaries are read one after another, first without their collectives. What is held at once does not
 // grow with the number of traces but for each rank's own figures: ranks are related over a stretch of
-// steps after the other, each with kMostHeld collectives of all ranks together, some 80 MB, or one step.
+// steps after the other, each with most_held() collectives of all ranks together, or one step.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,6 @@
 
 namespace culprit::fleet {
 
-inline constexpr std::size_t kMostHeld = 400'000;
 inline constexpr std::size_t kMostHeldKernels =
     50'000;  // of all ranks together, the largest of each
 
@@ -38,14 +37,18 @@ struct Merged {
   std::vector<Used> used;  // ranks of the run, in order of the traces
   std::vector<Skipped> skipped;
   std::vector<std::size_t> captures;  // traces that are no runs
-  std::int64_t calls = 0;      // collectives of all ranks
-  std::int64_t related = 0;    // ... that their summaries hold
-  std::int64_t stretches = 0;  // in which these were related
+  std::int64_t calls = 0;             // collectives of all ranks
+  std::int64_t related = 0;           // ... that their summaries hold
+  std::int64_t stretches = 0;         // in which these were related
 };
 
+// How many collectives of all ranks are held at once: 50,000 to 400,000, some 10 to 80 MB, so that merging
+// takes no more memory than reading the largest trace did.
+std::size_t most_held(const std::vector<TraceFile>& traces);
+
 // Errors: a summary that is not there.
-Result<Merged> merge(const Shelf& shelf, const std::vector<TraceFile>& traces,
-                     std::size_t most_held = kMostHeld, const Progress& progress = {});
+Result<Merged> merge(const Shelf& shelf, const std::vector<TraceFile>& traces, std::size_t held,
+                     const Progress& progress = {});
 // What to say where `used` is empty; kUnusable.
 Error no_rank(const std::vector<TraceFile>& traces, const Merged& merged);
 

@@ -300,6 +300,8 @@ TEST(Shelf, ADamagedSummaryIsNone) {
   }
 }
 
+constexpr std::size_t kRoom = 400'000;
+
 // Four ranks on a shelf, merged with room for so many collectives.
 Merged merged_of(std::size_t room) {
   const Folder folder;
@@ -318,7 +320,7 @@ TEST(Merge, IsTheRanksSideBySide) {
   std::vector<evidence::RankFigures> figures;
   for (std::int64_t rank = 0; rank < 4; ++rank) figures.push_back(summary_of(rank, 60).figures);
   const evidence::Ranks whole = evidence::compare_ranks(figures);
-  const Merged merged = merged_of(kMostHeld);
+  const Merged merged = merged_of(kRoom);
   EXPECT_EQ(merged.related, 2'400);
   EXPECT_EQ(merged.calls, 2'400);
   EXPECT_EQ(merged.stretches, 1);
@@ -335,8 +337,14 @@ TEST(Merge, IsTheRanksSideBySide) {
   }
 }
 
+TEST(Merge, HoldsMoreWhereTracesAreLarge) {
+  EXPECT_EQ(most_held({{"a", 1'000, 0}, {"b", 21'000'000, 0}}), 52'500);
+  EXPECT_EQ(most_held({{"a", 1'000, 0}}), 50'000);
+  EXPECT_EQ(most_held({{"a", 9'000'000'000, 0}}), 400'000);
+}
+
 TEST(Merge, WithLessRoomStretchesSayTheSame) {
-  const Merged whole = merged_of(kMostHeld), parts = merged_of(1'000);
+  const Merged whole = merged_of(kRoom), parts = merged_of(1'000);
   EXPECT_EQ(parts.stretches, 3);  // 25 steps, 25 and 10
   EXPECT_EQ(parts.related, 2'400);
   EXPECT_EQ(parts.ranks.headline, whole.ranks.headline);
@@ -376,7 +384,7 @@ TEST(Merge, WhatIsBrokenOrOfAnotherRunIsLeftOut) {
   Summary capture;
   capture.kind = Kind::kCapture;
   put("f.json", capture);
-  const Result<Merged> merged = merge(shelf, traces);
+  const Result<Merged> merged = merge(shelf, traces, kRoom);
   ASSERT_TRUE(merged.ok());
   ASSERT_EQ(merged->skipped.size(), 3);
   EXPECT_EQ(merged->skipped[0].file, 0);
