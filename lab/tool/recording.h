@@ -7,9 +7,9 @@
 #include <string>
 
 #include "culprit/profile.h"
-#include "ranks/ranks.h"
 #include "lab/tool/options.h"
 #include "lab/tool/screen.h"
+#include "ranks/ranks.h"
 
 namespace culprit::lab {
 

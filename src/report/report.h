@@ -32,9 +32,9 @@ struct FleetFigures {
   struct Skipped {
     std::string path, code, why;
   };
-  std::int64_t traces = 0, bytes = 0;  // all that were found
-  std::vector<Skipped> skipped;        // no rank of the run, or not to be read
-  std::int64_t captures = 0;           // recordings of graph captures, which are set aside
+  std::int64_t traces = 0, bytes = 0;         // all that were found
+  std::vector<Skipped> skipped;               // no rank of the run, or not to be read
+  std::int64_t captures = 0;                  // recordings of graph captures, which are set aside
   std::int64_t collectives = 0, related = 0;  // of all ranks; those that were held side by side
 };
 

@@ -12,8 +12,8 @@
 
 #include "lab/engine/engine.h"
 #include "lab/model/random_model.h"
-#include "ranks/threads.h"
 #include "lab/tool/ranks.h"
+#include "ranks/threads.h"
 #include "unit/lab_forward.h"
 #include "unit/lab_ranks_models.h"
 
