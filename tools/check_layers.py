@@ -20,17 +20,17 @@ MAY_INCLUDE = {
     "report": "compare verdict evidence run store known base",
     "query": "report compare verdict evidence run known store base",
     "slice": "verdict evidence run known ingest store base",
-    "cli": "report query slice compare verdict evidence run known ingest store base",
+    "fleet": "verdict evidence run known store base",
+    "cli": "ranks fleet report query slice compare verdict evidence run known ingest store base",
+    "ranks": "base",
     "forge": "base",
     "lab/number": "base",
     "lab/model": "lab/number base",
     "lab/files": "lab/model lab/number base",
     "lab/kernels": "lab/number base",
     "lab/oracle": "lab/model lab/number base",
-    "lab/ranks": "base",
-    "lab/mpi": "lab/ranks base",
-    "lab/engine": "lab/ranks lab/kernels lab/model lab/number profile base",
-    "lab/tool": "lab/engine lab/oracle lab/files lab/kernels lab/model lab/number lab/ranks profile base",
+    "lab/engine": "ranks lab/kernels lab/model lab/number profile base",
+    "lab/tool": "lab/engine lab/oracle lab/files lab/kernels lab/model lab/number ranks profile base",
     "profile": "",
     "app": "cli forge lab/tool",
 }
@@ -66,7 +66,7 @@ def long_functions(lines):
 
 
 def check(root):
-    files = sorted(p for d in ("src", "forge", "lab", "profile", "app") for p in (root / d).rglob("*") if p.suffix in {".h", ".cc"})
+    files = sorted(p for d in ("src", "ranks", "forge", "lab", "profile", "app") for p in (root / d).rglob("*") if p.suffix in {".h", ".cc"})
     problems = []
     for path in files:
         relative = path.relative_to(root)

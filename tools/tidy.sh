@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 checks=()
-folders=(src forge lab profile app)
+folders=(src ranks forge lab profile app)
 files=()
 if [[ ${1:-} == --since ]]; then
   mapfile -t files < <(python3 tools/affected.py "$2" "${folders[@]}")

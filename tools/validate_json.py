@@ -121,6 +121,21 @@ def rows_document_problems(schema, document):
     return found + [f".rows[{i}]: {len(row)} values for {width} columns" for i, row in enumerate(document["rows"]) if len(row) != width]
 
 
+def fleet_document_problems(schema, document):
+    """A document of `culprit fleet`: an answer with the members kind and fleet, which have a schema of their own."""
+    own = json.loads((pathlib.Path(__file__).resolve().parent.parent / "docs/schema/fleet.schema.json").read_text())
+    found = schema_problems(own, document)
+    if found:
+        return found
+    fleet, answer = document["fleet"], {name: value for name, value in document.items() if name not in ("kind", "fleet")}
+    if fleet["collectives_related"] > fleet["collectives"]:
+        found.append(f".fleet: {fleet['collectives_related']} of {fleet['collectives']} collectives related")
+    used = len(document["inputs"])
+    if document["quality"]["usable"] and used + len(fleet["skipped"]) + fleet["captures"] != fleet["traces"]:
+        found.append(f".fleet: {used} used, {len(fleet['skipped'])} skipped and {fleet['captures']} captures of {fleet['traces']} traces")
+    return found + problems(schema, answer)
+
+
 def problems(schema, answer):
     """Every fault of one answer, as text; empty when it is right. `schema` is that of answers, whatever the document."""
     if answer.get("kind") == "floor":
@@ -129,6 +144,8 @@ def problems(schema, answer):
         return comparison_document_problems(answer)
     if answer.get("kind") == "sql":
         return rows_document_problems(schema, answer)
+    if answer.get("kind") == "fleet":
+        return fleet_document_problems(schema, answer)
     found = schema_problems(schema, answer)
     if found:  # what follows needs the shape
         return found

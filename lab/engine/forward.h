@@ -14,7 +14,7 @@
 #include "lab/engine/mla.h"
 #include "lab/engine/mlp.h"
 #include "lab/engine/step.h"
-#include "lab/ranks/ranks.h"
+#include "ranks/ranks.h"
 
 namespace culprit::lab {
 

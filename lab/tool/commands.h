@@ -1,9 +1,9 @@
 // The lab's commands, each from options to answer.
 #pragma once
 
-#include "lab/ranks/ranks.h"
 #include "lab/tool/options.h"
 #include "lab/tool/screen.h"
+#include "ranks/ranks.h"
 
 namespace culprit::lab {
 

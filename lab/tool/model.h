@@ -7,8 +7,8 @@
 #include "lab/files/checkpoint.h"
 #include "lab/kernels/pages.h"
 #include "lab/model/random_model.h"
-#include "lab/ranks/ranks.h"
 #include "lab/tool/options.h"
+#include "ranks/ranks.h"
 
 namespace culprit::lab {
 

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "culprit/profile.h"
-#include "lab/ranks/ranks.h"
 #include "lab/tool/options.h"
 #include "lab/tool/rescue.h"
 #include "lab/tool/screen.h"
+#include "ranks/ranks.h"
 
 namespace culprit::lab {
 

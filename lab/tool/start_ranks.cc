@@ -17,9 +17,9 @@
 #endif
 
 #include "base/term.h"
-#include "lab/ranks/module.h"
 #include "lab/tool/ranks.h"
 #include "lab/tool/screen.h"
+#include "ranks/module.h"
 
 namespace culprit::lab {
 namespace {

@@ -26,7 +26,12 @@ Status Analysis::read() {
   Result<Inputs> inputs = read_inputs(settings_, console_, known_, options_, answer);
   console_.stage_done("read");
   if (!inputs.ok()) return inputs.error();
-  inputs_ = std::move(*inputs);
+  take(*std::move(inputs));
+  return Ok{};
+}
+
+void Analysis::take(Inputs inputs) {
+  inputs_ = std::move(inputs);
   answer.info = &trace().info;
   answer.notes.merge(trace().notes);
   builder_ = std::make_unique<run::Builder>(trace(), options_.threads);
@@ -39,7 +44,6 @@ Status Analysis::read() {
     options_.device = rank.index;
     waiting_ = rank.wait_ns_per_step;
   }
-  return Ok{};
 }
 
 Status Analysis::build() {

@@ -24,9 +24,10 @@ class Analysis {
 
   // What flags and files add, before anything is read. An error is the command line's.
   Status gather();
-  Status read();   // -> trace(), and of several devices or files the one the answer is about
-  Status build();  // -> answer.run, with what other traces lend it
-  Status judge();  // -> answer.evidence, answer.verdict
+  Status read();  // -> trace(), and of several devices or files the one the answer is about
+  void take(Inputs inputs);  // instead of read(): what was read elsewhere
+  Status build();            // -> answer.run, with what other traces lend it
+  Status judge();            // -> answer.evidence, answer.verdict
 
   const store::Trace& trace() const { return *inputs_.run; }
   report::Answer answer;

@@ -19,19 +19,9 @@ std::optional<report::Table> table_of(const Command& command) {
   return std::nullopt;
 }
 
-// Whether the files that the flags name can be written, before anything is read.
-Status check_outputs(const Settings& settings) {
-  for (const std::string& file : {settings.json_file, settings.html_file}) {
-    if (file.empty()) continue;
-    TRY(const Ok allowed, may_write_answer(file));
-    static_cast<void>(allowed);
-  }
-  if (settings.html_file.empty() || report::can_render_html()) return Ok{};
-  return Error{.code = Error::Code::kUnsupported,
-               .what = "this culprit was built without the page of --html",
-               .where = {},
-               .hint = "install nodejs and npm (scripts/setup does), then build again",
-               .note_code = {}};
+// Where a document goes whatever the flags of output say: that of a fleet into its folder.
+std::string kept_document(const Settings& settings) {
+  return settings.output.empty() ? std::string() : settings.output + "/fleet.json";
 }
 
 // The page and the document to their files, the text or the document to stdout.
@@ -44,9 +34,14 @@ Outcome deliver(const Settings& settings, Console& console, const report::Answer
     console.stage_done("page");
   }
   std::string document;
-  if (settings.json) {
+  const std::string kept = kept_document(settings);
+  if (settings.json || !kept.empty()) {
     document = floor ? report::render_floor_json(*answer.floor, answer.path)
                      : report::render_json(answer, table);
+  }
+  if (!kept.empty()) {
+    const Status written = write_answer_file(kept, document);
+    if (!written.ok()) return console.fail(written.error());
   }
   const report::TextOptions options = console.text_options();
   return hand_over(settings, console, document,
@@ -56,22 +51,6 @@ Outcome deliver(const Settings& settings, Console& console, const report::Answer
                    : answer.what_if     ? report::render_what_if(answer, options)
                    : answer.explanation ? report::render_explanation(answer, options)
                                         : report::render_text(answer, options));
-}
-
-// No verdict: the reason on stderr, and the document if one was asked for.
-Outcome refuse(const Settings& settings, Console& console, report::Answer& answer,
-               const Error& error) {
-  const Outcome outcome = console.fail(error);
-  const bool asked = settings.json || !settings.html_file.empty();
-  if (error.code == Error::Code::kUsage || outcome == Outcome::kInterrupted || !asked) {
-    return outcome;
-  }
-  answer.run = nullptr;
-  answer.evidence = nullptr;
-  answer.verdict = nullptr;
-  answer.failure = error;
-  deliver(settings, console, answer);
-  return outcome;
 }
 
 // What is asked beyond the verdict; the answer points into this. A floor is part of every answer that
@@ -113,14 +92,51 @@ struct Questions {
 
 }  // namespace
 
+Status check_outputs(const Settings& settings) {
+  for (const std::string& file :
+       {settings.json_file, settings.html_file, kept_document(settings)}) {
+    if (file.empty()) continue;
+    TRY(const Ok allowed, may_write_answer(file));
+    static_cast<void>(allowed);
+  }
+  if (settings.html_file.empty() || report::can_render_html()) return Ok{};
+  return Error{.code = Error::Code::kUnsupported,
+               .what = "this culprit was built without the page of --html",
+               .where = {},
+               .hint = "install nodejs and npm (scripts/setup does), then build again",
+               .note_code = {}};
+}
+
+Outcome refuse(const Settings& settings, Console& console, report::Answer& answer,
+               const Error& error) {
+  const Outcome outcome = console.fail(error);
+  const bool asked =
+      settings.json || !settings.html_file.empty() || !kept_document(settings).empty();
+  if (error.code == Error::Code::kUsage || outcome == Outcome::kInterrupted || !asked) {
+    return outcome;
+  }
+  answer.run = nullptr;
+  answer.evidence = nullptr;
+  answer.verdict = nullptr;
+  answer.failure = error;
+  deliver(settings, console, answer);
+  return outcome;
+}
+
 Outcome diagnose(const Settings& settings, Console& console) {
   const Status writable = check_outputs(settings);
   if (!writable.ok()) return console.fail(writable.error());
   Analysis analysis(settings, console);
   const Status known = analysis.gather();
   if (!known.ok()) return console.fail(known.error());
+  const Status read = analysis.read();
+  if (!read.ok()) return refuse(settings, console, analysis.answer, read.error());
+  return conclude(settings, console, analysis);
+}
+
+Outcome conclude(const Settings& settings, Console& console, Analysis& analysis) {
   report::Answer& answer = analysis.answer;
-  for (const auto stage : {&Analysis::read, &Analysis::build, &Analysis::judge}) {
+  for (const auto stage : {&Analysis::build, &Analysis::judge}) {
     const Status done = (analysis.*stage)();
     if (!done.ok()) return refuse(settings, console, answer, done.error());
   }

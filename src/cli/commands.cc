@@ -103,6 +103,15 @@ constexpr Command kCommands[] = {
      "chrome://tracing and the tools for torch traces open it; culprit finds the same steps in it, "
      "to the nanosecond. A FILE that ends in .gz is compressed; - is standard output.",
      "culprit slice rank0.trace.json.gz --step 17 -o step17.json.gz", kToSlice},
+    {kFleet, "fleet", "DIR", "the ranks of one run, thousands of traces, over MPI processes",
+     "Answers as `culprit DIR` does, for every trace in DIR and the folders in it. Each trace is "
+     "read "
+     "once, by one of the processes (mpirun -n N, srun), and becomes a summary on disk; finished "
+     "summaries are kept, so that a run that was stopped goes on where it was. A trace that cannot "
+     "be "
+     "read is left out and listed. -o FOLDER gets fleet.json, fleet.sqlite and the summaries. The "
+     "answer is the same for any number of processes. docs/fleet.md explains it.",
+     "mpirun -n 4 culprit fleet traces/ -o out", kToFleet},
     {kList, "list", "suspects|gpus|models|formats|notes", "what culprit knows",
      "suspects: what it looks for; gpus and models: the tables behind --gpu and --model; formats: "
      "what it reads, and what to do about the rest; notes: every code of a data-quality note.",
@@ -119,7 +128,6 @@ constexpr Command kCommands[] = {
     {kHelp, "help", "[COMMAND]", "this help, or that of one command", "", "culprit help kernels",
      kToAll},
     {kLater, "capture", "", "", "", "", 0},
-    {kLater, "fleet", "", "", "", "", 0},
     {kLater, "mcp", "", "", "", "", 0},
 };
 

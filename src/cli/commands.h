@@ -18,6 +18,7 @@ enum class CommandId : std::uint8_t {
   kCompare,
   kSql,
   kSlice,
+  kFleet,
   kList,
   kForge,
   kLab,
@@ -28,8 +29,8 @@ enum class CommandId : std::uint8_t {
 // Which commands a flag applies to.
 inline constexpr unsigned kToDiagnose = 1, kToTables = 2, kToList = 4, kToWhatIf = 8,
                           kToExplain = 16, kToFloor = 32, kToCompare = 64, kToSql = 128,
-                          kToSlice = 256;
-inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf | kToExplain;
+                          kToSlice = 256, kToFleet = 512;
+inline constexpr unsigned kToAnalysis = kToDiagnose | kToTables | kToWhatIf | kToExplain | kToFleet;
 // What may read a trace.
 inline constexpr unsigned kToTraces = kToAnalysis | kToFloor | kToCompare | kToSql | kToSlice;
 inline constexpr unsigned kToAll = kToTraces | kToList;

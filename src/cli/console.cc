@@ -27,10 +27,11 @@ Console::Console(const Settings& settings)
       environment_(term::read_environment()),
       width_(settings.width.value_or(term::width(environment_, term::terminal_columns(stdout)))),
       unicode_(term::utf8_locale(environment_)),
+      draws_(term::is_terminal(stderr) && !settings.quiet),
       start_(Clock::now()),
       stage_start_(start_),
-      progress_(stderr, term::is_terminal(stderr) && !settings.quiet,
-                term::terminal_columns(stderr).value_or(term::kDefaultWidth), start_) {}
+      progress_(stderr, draws_, term::terminal_columns(stderr).value_or(term::kDefaultWidth),
+                start_) {}
 
 report::TextOptions Console::text_options() const {
   return {.width = width_,
@@ -105,14 +106,17 @@ void Console::show_query(std::int64_t rows) {
       fmt::format("querying for {}, {} {} so far; Ctrl-C ends it", text::duration(ran, false),
                   text::count(rows), rows == 1 ? "row" : "rows"),
       now);
-}
+  void Console::show_progress(std::string_view line) {
+    const Clock::time_point now = Clock::now();
+    if (progress_.due(now)) progress_.show(line, now);
+  }
 
-void Console::stage_done(std::string_view stage) {
-  const Clock::time_point now = Clock::now();
-  const auto took = duration_cast<nanoseconds>(now - stage_start_).count();
-  stage_start_ = now;
-  if (!settings_.verbose) return;
-  say(fmt::format("culprit: {:<8} {:>8}\n", stage, text::duration(took, unicode_)));
-}
+  void Console::stage_done(std::string_view stage) {
+    const Clock::time_point now = Clock::now();
+    const auto took = duration_cast<nanoseconds>(now - stage_start_).count();
+    stage_start_ = now;
+    if (!settings_.verbose) return;
+    say(fmt::format("culprit: {:<8} {:>8}\n", stage, text::duration(took, unicode_)));
+  }
 
 }  // namespace culprit::cli

@@ -34,6 +34,10 @@ class Console {
   void show_reading(std::int64_t done, std::int64_t total);
   // The same of a query that runs: for how long, and the rows so far.
   void show_query(std::int64_t rows);
+  // Any other work that goes on; `line` says how far it is. From one thread at a time.
+  void show_progress(std::string_view line);
+  bool draws() const { return draws_; }  // whether progress is seen at all
+
   // Ends a stage: with -v its name and time since the last one go to stderr.
   void stage_done(std::string_view stage);
 
@@ -44,7 +48,7 @@ class Console {
   const Settings& settings_;
   term::Environment environment_;
   int width_;
-  bool unicode_;
+  bool unicode_, draws_;
   Clock::time_point start_, stage_start_;
   term::Progress progress_;
 };

@@ -154,6 +154,11 @@ constexpr Flag kFlags[] = {
      "also "
      "lowers what counts as a difference at all (half a per cent).",
      "a percentage: --fail-above 3%", kToCompare, set_fail_above},
+    {"output", "o", kValue, "FOLDER", "fleet: where summaries and answer go",
+     "Default: culprit-fleet in the working folder. Summaries of unchanged traces in it are used "
+     "again; fleet.json and fleet.sqlite are replaced.",
+     "a folder, which is made if it is not there", kToFleet,
+     [](Settings& s, std::string_view v) { return set_text(s.output, v); }},
     {"html", "", kValue, "FILE", "the answer as a page to look at, beside the text",
      "One file that opens from disk and asks no network: the verdict, where a step goes, the "
      "timeline "

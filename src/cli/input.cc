@@ -125,4 +125,41 @@ Result<std::vector<std::string>> find_traces(const std::string& path) {
   return traces;
 }
 
+Result<std::vector<std::string>> find_traces_under(const std::string& folder,
+                                                   const std::string& except) {
+  std::error_code failed;
+  if (!fs::is_directory(folder, failed)) {
+    TRY([[maybe_unused]] const Ok there, check_input(folder));
+    return Error{.code = Error::Code::kUsage,
+                 .what = "is no folder",
+                 .where = folder,
+                 .hint = "fleet takes the folder that holds the traces of all ranks",
+                 .note_code = {}};
+  }
+  const std::size_t prefix = (fs::path(folder) / "").string().size();
+  std::vector<std::string> traces;
+  for (fs::recursive_directory_iterator it(folder, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    const std::string path = it->path().string();
+    std::error_code unknown;
+    if (it->is_directory(unknown)) {
+      const bool hidden = it->path().filename().string().starts_with('.');
+      if (hidden || fs::equivalent(it->path(), except, unknown)) it.disable_recursion_pending();
+    } else if (named_like_a_trace(it->path().filename().string())) {
+      traces.push_back(path.substr(prefix));
+    }
+  }
+  if (failed) {
+    return Error{.code = Error::Code::kCannotRead,
+                 .what = fmt::format("cannot be listed: {}", failed.message()),
+                 .where = folder,
+                 .hint = "check the permissions of it and of the folders in it",
+                 .note_code = "cannot-read"};
+  }
+  if (traces.empty()) return no_trace_in(folder);
+  std::sort(traces.begin(), traces.end(), before_by_number);
+  for (std::string& name : traces) name = (fs::path(folder) / name).string();
+  return traces;
+}
+
 }  // namespace culprit::cli

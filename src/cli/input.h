@@ -15,4 +15,9 @@ Status check_input(const std::string& path);
 // the numbers in their names.
 Result<std::vector<std::string>> find_traces(const std::string& path);
 
+// The same of a folder and all folders in it, but for those named `.something`, `except` (which need not
+// exist) and what a link leads to. kUsage for what is no folder.
+Result<std::vector<std::string>> find_traces_under(const std::string& folder,
+                                                   const std::string& except);
+
 }  // namespace culprit::cli

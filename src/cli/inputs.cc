@@ -21,7 +21,7 @@ Result<std::vector<std::string>> given_traces(const Settings& settings) {
   if (paths.size() > run::kMostCompared)
     return usage(fmt::format("{} traces given; {} ranks at most are held against each other",
                              paths.size(), run::kMostCompared),
-                 "give the ranks of one group or one host");
+                 "`culprit fleet DIR` takes any number; or give the ranks of one group");
   return paths;
 }
 

@@ -101,6 +101,9 @@ Outcome dispatch(const Settings& settings, Console& console, const Beside& besid
     case CommandId::kSlice:
       std::signal(SIGINT, leave_at_once);
       return slice(settings, console);
+    case CommandId::kFleet:
+      std::signal(SIGINT, leave_at_once);
+      return fleet(settings, console);
     case CommandId::kList:
       return list(settings, console);
     case CommandId::kForge:

@@ -170,6 +170,10 @@ class Parser {
     if (id == CommandId::kCompare) return check_pair();
     if (id == CommandId::kSql) return check_query();
     if (id == CommandId::kSlice) return check_slice();
+    if (id == CommandId::kFleet && count != 1)
+      return usage(count == 0 ? std::string("no folder given")
+                              : fmt::format("{} folders given; fleet takes one", count),
+                   "culprit fleet DIR");
     const bool reads_a_trace = id == CommandId::kDiagnose || id == CommandId::kTable ||
                                id == CommandId::kWhatIf || id == CommandId::kExplain ||
                                id == CommandId::kFloor;

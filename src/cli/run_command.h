@@ -2,7 +2,9 @@
 #pragma once
 
 #include "base/result.h"
+#include "cli/analysis.h"
 #include "cli/console.h"
+#include "cli/inputs.h"
 #include "cli/settings.h"
 #include "evidence/evidence.h"
 #include "run/run.h"
@@ -19,8 +21,18 @@ Outcome compare(const Settings& settings, Console& console);
 Outcome sql(const Settings& settings, Console& console);
 // slice: a piece of a trace to a file of its own
 Outcome slice(const Settings& settings, Console& console);
+// fleet: summaries of many traces, made by several processes -> merge -> as diagnose from there on
+Outcome fleet(const Settings& settings, Console& console);
 // list {suspects,gpus,models,formats,notes}
 Outcome list(const Settings& settings, Console& console);
+
+// diagnose in parts. Whether the files that the flags name can be written, before anything is read;
+Status check_outputs(const Settings& settings);
+// from what was read to the answer at its place: build -> measure -> judge -> render;
+Outcome conclude(const Settings& settings, Console& console, Analysis& analysis);
+// no verdict: the reason on stderr, and the document if one was asked for.
+Outcome refuse(const Settings& settings, Console& console, report::Answer& answer,
+               const Error& error);
 
 // Puts the user's tables of GPUs and models on top of the built-in ones.
 Status add_tables(const Settings& settings);

@@ -30,6 +30,8 @@ struct Settings {
   std::string html_file;  // empty: no page
   bool csv = false;       // of sql
 
+  std::string output;  // of fleet: the folder for summaries and answer; empty: the default
+
   bool markdown = false;
   std::string markdown_file;         // empty: Markdown goes to stdout in place of the text
   std::optional<double> fail_above;  // of compare: a share of the step

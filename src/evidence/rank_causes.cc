@@ -12,11 +12,31 @@ namespace {
 
 using Records = std::span<const RankRecord* const>;
 
-// A kernel as the other ranks have it: medians, counting those that lack it.
-struct Usual {
-  std::vector<double> calls, blocks;
-  std::vector<Nanos> ns;
+// A kernel as all ranks have it, in their order.
+struct OfRank {
+  std::size_t rank = 0;
+  const RankKernel* kernel = nullptr;
 };
+using Usual = std::map<std::string_view, std::vector<OfRank>>;
+
+Usual all_kernels(Records records) {
+  Usual usual;
+  for (std::size_t r = 0; r < records.size(); ++r)
+    for (const RankKernel& kernel : records[r]->kernels) usual[kernel.name].push_back({r, &kernel});
+  return usual;
+}
+
+// Median over the others, `others` in all, counting those that lack it.
+template <class Value>
+Value median_of_others(const std::vector<OfRank>& all, std::size_t rank, std::size_t others,
+                       Value RankKernel::*member) {
+  std::vector<Value> values;
+  values.reserve(others);
+  for (const OfRank& its : all)
+    if (its.rank != rank) values.push_back(its.kernel->*member);
+  values.resize(others, {});
+  return upper_median(std::move(values));
+}
 
 // What the rank's kernels need more than the others', by the reason.
 struct Excess {
@@ -25,30 +45,18 @@ struct Excess {
   double work = 0, usual_work = 0;
 };
 
-Excess excess_of(Records records, std::size_t rank) {
+Excess excess_of(Records records, std::size_t rank, const Usual& usual) {
   constexpr double kMore = 1.03;  // of calls or blocks: less is a rounding of tiles
-  std::map<std::string_view, Usual> usual;
   std::size_t others = 0;
-  for (std::size_t r = 0; r < records.size(); ++r) {
-    if (r == rank || records[r]->kernels.empty()) continue;
-    ++others;
-    for (const RankKernel& kernel : records[r]->kernels) {
-      Usual& its = usual[kernel.name];
-      its.calls.push_back(kernel.calls);
-      its.blocks.push_back(kernel.blocks);
-      its.ns.push_back(kernel.ns);
-    }
-  }
+  for (std::size_t r = 0; r < records.size(); ++r)
+    if (r != rank && !records[r]->kernels.empty()) ++others;
   Excess excess;
   for (const RankKernel& kernel : records[rank]->kernels) {
     if (known::is_comm(kernel.owner)) continue;
-    Usual& its = usual[kernel.name];
-    const auto median = [&](auto values) {
-      values.resize(others, {});
-      return upper_median(std::move(values));
-    };
-    const Nanos ns = median(its.ns);
-    const double calls = median(its.calls), blocks = median(its.blocks);
+    const std::vector<OfRank>& all = usual.find(kernel.name)->second;
+    const Nanos ns = median_of_others(all, rank, others, &RankKernel::ns);
+    const double calls = median_of_others(all, rank, others, &RankKernel::calls);
+    const double blocks = median_of_others(all, rank, others, &RankKernel::blocks);
     if (kernel.calls > kMore * calls || kernel.blocks > kMore * blocks) {
       excess.more_work += kernel.ns - ns;
       excess.work += kernel.blocks;
@@ -86,14 +94,14 @@ LateCause pause_cause(const RankRecord& record, RankSkew& skew) {
   return named(record.stall, works ? LateCause::kHostWork : LateCause::kStall);
 }
 
-LateCause cause_of(Records records, std::size_t rank, RankSkew& skew) {
+LateCause cause_of(Records records, std::size_t rank, const Usual& usual, RankSkew& skew) {
   const auto more = [&](Doing doing) { return std::max<Nanos>(0, skew.excess.of(doing)); };
   const Nanos work = more(Doing::kWork), launch = more(Doing::kHostLaunch),
               sync = more(Doing::kHostSync), other = more(Doing::kOther),
               pause = more(Doing::kHostWork) + more(Doing::kStall);
   const Nanos most = std::max({work, launch, sync, pause, other});
   if (most == 0) return LateCause::kUnknown;
-  const Excess excess = excess_of(records, rank);
+  const Excess excess = excess_of(records, rank, usual);
   if (excess.usual_ns > 0)
     skew.kernel_ratio = static_cast<double>(excess.ns) / static_cast<double>(excess.usual_ns);
   if (excess.usual_work > 0) skew.work_ratio = excess.work / excess.usual_work;
@@ -108,8 +116,9 @@ LateCause cause_of(Records records, std::size_t rank, RankSkew& skew) {
 }  // namespace
 
 void find_causes(Records records, Skew& skew) {
+  const Usual usual = all_kernels(records);
   for (std::size_t r = 0; r < records.size(); ++r) {
-    if (skew.ranks[r].last > 0) skew.ranks[r].cause = cause_of(records, r, skew.ranks[r]);
+    if (skew.ranks[r].last > 0) skew.ranks[r].cause = cause_of(records, r, usual, skew.ranks[r]);
   }
 }
 

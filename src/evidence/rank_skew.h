@@ -59,17 +59,33 @@ struct Skew {
   // Who is waited for, worst first: late twice as much as any other rank, and at a cost of kLeastLate
   // of the time at least. Empty: nobody stands out.
   std::vector<std::size_t> late;
-  std::shared_ptr<const Meetings> meetings;
+  std::shared_ptr<const Meetings> meetings;  // of the first stretch
   std::shared_ptr<const RankRetimer> retimer;
-  Nanos recorded = 0;       // from the first meeting to the last
+  Nanos recorded = 0;       // from the first meeting to the last, of all stretches
   Nanos reproduced = 0;     // the same, retimed without a change
   Nanos as_the_others = 0;  // ... with `late` ranks as the others
   bool whole = true;        // every rank of every group is in the input
   bool known() const { return !ranks.empty(); }
-  // The run's step over what it is now, if each rank's own time between meetings were scaled.
+  // From the first stretch: the run's step over what it is now, if each rank's own time between meetings were scaled.
   double step_ratio(std::span<const double> own_time) const;
 };
 
 Skew relate_ranks(std::span<const RankRecord* const> records);
+
+// The same of ranks with more collectives than can be held at once: one stretch of their steps after the
+// other. Clocks are aligned in each by itself; what lies between two stretches is no rank's own time.
+class RankStretches {
+ public:
+  RankStretches() = default;
+  virtual ~RankStretches() = default;
+  RankStretches(const RankStretches&) = delete;
+  RankStretches& operator=(const RankStretches&) = delete;
+  // All ranks, always in one order. Their records but for the collectives.
+  virtual std::span<const RankRecord* const> ranks() = 0;
+  // The next stretch, good until the next call; empty behind the last.
+  virtual std::span<const RankRecord* const> next() = 0;
+  virtual void rewind() = 0;  // to the first
+};
+Skew relate_ranks(RankStretches& stretches);
 
 }  // namespace culprit::evidence

@@ -85,7 +85,8 @@ void number_ranks(std::vector<RankFigures>& ranks) {
 }
 
 RankFigures figures_of(const store::Trace& trace, const run::Builder& builder,
-                       const run::Options& wanted, std::size_t device, const Knowledge& known) {
+                       const run::Options& wanted, std::size_t device, const Knowledge& known,
+                       const std::function<void(Evidence&)>& look) {
   run::Options options = wanted;
   RankFigures rank;
   if (device < builder.devices().size()) rank = named(trace, builder.devices()[device]);
@@ -93,7 +94,9 @@ RankFigures figures_of(const store::Trace& trace, const run::Builder& builder,
   const Result<run::Run> run = builder.build(options);
   if (run.ok()) {
     fill_recording(*run, rank);
-    fill_steps(measure(*run, known), rank);
+    Evidence evidence = measure(*run, known);
+    fill_steps(evidence, rank);
+    if (look) look(evidence);
   } else {
     rank.refused = run.error();
   }
@@ -133,18 +136,19 @@ std::vector<RankFigures> measure_devices(const store::Trace& trace, const run::B
   const std::size_t devices = builder.devices().size();
   if (devices < 2) return figures;
   for (std::size_t d = 0; d < std::min(devices, run::kMostCompared); ++d)
-    figures.push_back(figures_of(trace, builder, options, d, known));
+    figures.push_back(figures_of(trace, builder, options, d, known, {}));
   return figures;
 }
 
 RankFigures measure_rank(const store::Trace& trace, const run::Builder& builder,
-                         const run::Options& options, const Knowledge& known) {
-  RankFigures rank = figures_of(trace, builder, options, 0, known);
+                         const run::Options& options, const Knowledge& known,
+                         const std::function<void(Evidence&)>& look) {
+  RankFigures rank = figures_of(trace, builder, options, 0, known, look);
   rank.rank = trace.info.rank;
   return rank;
 }
 
-Ranks compare_ranks(std::vector<RankFigures> figures) {
+Ranks compare_ranks(std::vector<RankFigures> figures, const Relate& relate) {
   Ranks ranks;
   if (figures.size() < 2) return ranks;
   ranks.all = std::move(figures);
@@ -161,7 +165,7 @@ Ranks compare_ranks(std::vector<RankFigures> figures) {
     world = std::max(world, rank.record.world.value_or(0));
   }
   ranks.absent = std::max<std::int64_t>(0, world - static_cast<std::int64_t>(ranks.all.size()));
-  ranks.skew = relate_ranks(records);
+  ranks.skew = relate ? relate(ranks.all) : relate_ranks(records);
   for (std::size_t r = 0; r < ranks.all.size(); ++r) {
     RankFigures& rank = ranks.all[r];
     if (ranks.skew.known()) part_waiting(ranks.skew.ranks[r].wait, rank.steps.mean, rank.budget);

@@ -6,6 +6,7 @@
 // at a time: what is kept of each is its figures and its RankRecord.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,12 +45,16 @@ struct Ranks {
 // The devices of one trace: at most run::kMostCompared. Empty for a single device.
 std::vector<RankFigures> measure_devices(const store::Trace& trace, const run::Builder& builder,
                                          const run::Options& options, const Knowledge& known);
-// The device of a trace that holds one rank: of several that with most kernel time.
+// The device of a trace that holds one rank: of several that with most kernel time. `look` sees the
+// evidence before it goes; it is not called where the run gives none.
 RankFigures measure_rank(const store::Trace& trace, const run::Builder& builder,
-                         const run::Options& options, const Knowledge& known);
+                         const run::Options& options, const Knowledge& known,
+                         const std::function<void(Evidence&)>& look = {});
 
 // Ranks of one run side by side: sorted, waiting told from communication, the headline chosen.
-Ranks compare_ranks(std::vector<RankFigures> figures);
+// `relate`: of the figures in the order that they then have; without it their records are related.
+using Relate = std::function<Skew(const std::vector<RankFigures>& figures)>;
+Ranks compare_ranks(std::vector<RankFigures> figures, const Relate& relate = {});
 
 // Why these cannot be ranks of one run; Ok if they can. `names`: of their files. Error: kUsage.
 Status check_same_run(const std::vector<RankFigures>& figures,

@@ -413,7 +413,8 @@ void write_what_if(JsonWriter& w, const verdict::WhatIfAnswer& what_if) {
 std::string render_json(const Answer& answer, std::optional<Table> table,
                         const JsonLimits& limits) {
   JsonWriter w(limits.text);
-  begin_document(w);
+  begin_document(w, answer.fleet ? "fleet" : "");
+  if (answer.fleet) write_fleet(w, *answer.fleet);
   write_input(w, answer);
   write_quality(w, answer);
   write_device(w, answer);

@@ -100,4 +100,23 @@ void write_ranks(JsonWriter& w, const Answer& answer) {
   w.end();
 }
 
+void write_fleet(JsonWriter& w, const FleetFigures& fleet) {
+  w.begin_object("fleet", kBlock);
+  w.integer("traces", fleet.traces);
+  w.integer("bytes", fleet.bytes);
+  w.integer("captures", fleet.captures);
+  w.begin_array("skipped", kBlock);
+  for (const FleetFigures::Skipped& skipped : fleet.skipped) {
+    w.begin_object({}, kLine);
+    w.text("path", skipped.path);
+    w.text("code", skipped.code);
+    w.text("why", skipped.why);
+    w.end();
+  }
+  w.end();
+  w.integer("collectives", fleet.collectives);
+  w.integer("collectives_related", fleet.related);
+  w.end();
+}
+
 }  // namespace culprit::report

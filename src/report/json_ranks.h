@@ -1,4 +1,5 @@
-// The members "budget" and "ranks" of the document: one budget, and the ranks side by side.
+// The members "budget", "ranks" and "fleet" of the document: one budget, the ranks side by side, and the
+// traces that they come from.
 #pragma once
 
 #include <vector>
@@ -10,5 +11,6 @@ namespace culprit::report {
 
 void write_budget(JsonWriter& w, const std::vector<evidence::BudgetRow>& budget);
 void write_ranks(JsonWriter& w, const Answer& answer);  // empty where the input holds one
+void write_fleet(JsonWriter& w, const FleetFigures& fleet);
 
 }  // namespace culprit::report

@@ -74,6 +74,16 @@ constexpr NoteGuide kGuide[] = {
      "The run has more ranks than were given. Collectives that take far longer than usual on every "
      "given rank count as waiting for one that is not there.",
      "Give the traces of all ranks, or their folder."},
+    {"trace-skipped",
+     "Traces of the fleet that cannot be read, or are of another run, were left out: ranks that "
+     "are "
+     "waited for may be among them.",
+     "The answer lists each with its reason; `culprit TRACE` says more. Record or copy them again.",
+     true},
+    {"ranks-sampled",
+     "A trace of the fleet has more collectives than its summary keeps: waiting, lateness and "
+     "clocks are those of the first steps. Budgets and steps are of all.",
+     "Nothing, if the steps are alike; else record fewer."},
     {"ranks-unaligned",
      "Ranks have no collective in common with the others, or its ends scatter too much, so that "
      "their clocks cannot be aligned.",

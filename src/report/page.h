@@ -49,6 +49,7 @@ class Page {
 // Sections of render_text in files of their own.
 void add_rank_of_answer(Page& page, const Answer& answer);
 void add_ranks(Page& page, const Answer& answer, int rows);
+void add_skipped(Page& page, const FleetFigures& fleet, int rows);  // traces that are no ranks
 // Where a suspect's launches stand in the code, or why that is not known.
 void add_place(Page& page, const Answer& answer, const verdict::Suspect& suspect);
 void add_suspect(Page& page, const Answer& answer, std::size_t index);

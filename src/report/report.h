@@ -27,6 +27,17 @@ struct InputFile {
   std::optional<std::int64_t> rank;
 };
 
+// Traces that were summarized by `culprit fleet`: what of them is behind the answer.
+struct FleetFigures {
+  struct Skipped {
+    std::string path, code, why;
+  };
+  std::int64_t traces = 0, bytes = 0;         // all that were found
+  std::vector<Skipped> skipped;               // no rank of the run, or not to be read
+  std::int64_t captures = 0;                  // recordings of graph captures, which are set aside
+  std::int64_t collectives = 0, related = 0;  // of all ranks; those that were held side by side
+};
+
 // Everything that was found out about one input. Pointers are null where the work ended earlier
 // (unusable input), and `failure` then says why.
 struct Answer {
@@ -42,6 +53,7 @@ struct Answer {
   const verdict::Explanation* explanation = nullptr;  // of the command explain
   const evidence::StepFloor* floor = nullptr;         // where model, GPU, batch and ranks are known
   evidence::Ranks ranks = {};                         // where the input holds several
+  std::optional<FleetFigures> fleet = {};             // of the command fleet
   std::optional<Error> failure = {};
   bool usable() const { return run != nullptr && evidence != nullptr && verdict != nullptr; }
 };

@@ -240,6 +240,7 @@ Page compose(const Answer& answer, const TextOptions& options, const Detail& det
   page.limit_paragraphs(paragraph_lines);
   add_budget(page, answer, detail.budget_rows);
   add_ranks(page, answer, detail.budget_rows);
+  if (answer.fleet) add_skipped(page, *answer.fleet, detail.notes);
   add_suspects(page, answer, static_cast<std::size_t>(detail.suspects));
   add_ruled_out(page, answer, static_cast<std::size_t>(detail.ruled_out));
   add_notes(page, answer, detail.notes);

@@ -55,6 +55,20 @@ void add_rank_of_answer(Page& page, const Answer& answer) {
       0, 2);
 }
 
+void add_skipped(Page& page, const FleetFigures& fleet, int rows) {
+  if (fleet.skipped.empty()) return;
+  page.title("left out");
+  const auto all = std::ssize(fleet.skipped);
+  const auto shown = page.options().all ? all : std::min<std::ptrdiff_t>(all, rows);
+  for (std::ptrdiff_t i = 0; i < shown; ++i) {
+    const FleetFigures::Skipped& skipped = fleet.skipped[static_cast<std::size_t>(i)];
+    page.paragraph(fmt::format("{}: {}", page.drop_folders(skipped.path, page.options().width / 2),
+                               skipped.why),
+                   2, 4);
+  }
+  if (shown < all) page.paragraph(fmt::format("{} more: --all", text::count(all - shown)), 2, 4);
+}
+
 void add_ranks(Page& page, const Answer& answer, int rows) {
   const Ranks& ranks = answer.ranks;
   if (ranks.all.empty()) return;

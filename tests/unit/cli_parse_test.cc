@@ -165,7 +165,7 @@ TEST(Parse, RightValuesAreTaken) {
 }
 
 TEST(Parse, WhatComesLaterIsRefusedByName) {
-  for (const char* command : {"capture", "fleet", "mcp"}) {
+  for (const char* command : {"capture", "mcp"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
   for (const char* flag : {"--redact"}) {

@@ -1,6 +1,6 @@
 // Several ranks: sums of one order and the same bits everywhere; a model in parts gives what it gives
 // whole, for each family, in each format.
-#include "lab/ranks/ranks.h"
+#include "ranks/ranks.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 
 #include "lab/engine/engine.h"
 #include "lab/model/random_model.h"
-#include "lab/ranks/threads.h"
 #include "lab/tool/ranks.h"
+#include "ranks/threads.h"
 #include "unit/lab_forward.h"
 #include "unit/lab_ranks_models.h"
 

@@ -1,8 +1,8 @@
-#include "lab/ranks/threads.h"
+#include "ranks/threads.h"
 
 #include <algorithm>
 
-namespace culprit::lab {
+namespace culprit {
 
 class ThreadRanks::One : public Ranks {
  public:
@@ -26,4 +26,4 @@ ThreadRanks::ThreadRanks(int size) : meeting_(size), given_(static_cast<std::siz
     ranks_.push_back(std::make_unique<One>(*this, rank, size));
 }
 
-}  // namespace culprit::lab
+}  // namespace culprit

@@ -1,4 +1,4 @@
-// The module that links MPI: the processes of an MPI run as Ranks (lab/ranks/door.h).
+// The module that links MPI: the processes of an MPI run as Ranks (ranks/door.h).
 // Waiting gives the core away, since there may be more ranks than cores. Faults of MPI itself end all
 // ranks, with MPI's own message: its default.
 #include <mpi.h>
@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "lab/ranks/door.h"
+#include "ranks/door.h"
 
-namespace culprit::lab {
+namespace culprit {
 namespace {
 
 class MpiRanks : public Ranks {
@@ -53,12 +53,12 @@ Ranks* refused(char* fault, std::size_t room, const char* why) {
 }
 
 }  // namespace
-}  // namespace culprit::lab
+}  // namespace culprit
 
-extern "C" [[gnu::visibility("default")]] culprit::lab::Ranks* culprit_open_mpi(std::uint32_t door,
-                                                                                char* fault,
-                                                                                std::size_t room) {
-  using namespace culprit::lab;
+extern "C" [[gnu::visibility("default")]] culprit::Ranks* culprit_open_mpi(std::uint32_t door,
+                                                                           char* fault,
+                                                                           std::size_t room) {
+  using namespace culprit;
   if (door != kMpiDoor)
     return refused(fault, room, "the module is of another version than the program");
   set_up();

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "lab/ranks/ranks.h"
+#include "ranks/ranks.h"
 
-namespace culprit::lab {
+namespace culprit {
 
 class ThreadRanks {
  public:
@@ -23,4 +23,4 @@ class ThreadRanks {
   std::vector<std::unique_ptr<Ranks>> ranks_;
 };
 
-}  // namespace culprit::lab
+}  // namespace culprit

@@ -1,4 +1,4 @@
-#include "lab/ranks/module.h"
+#include "ranks/module.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -6,9 +6,9 @@
 #include <array>
 #include <cstring>
 
-#include "lab/ranks/door.h"
+#include "ranks/door.h"
 
-namespace culprit::lab {
+namespace culprit {
 namespace {
 
 constexpr const char* kToInstall =
@@ -60,4 +60,4 @@ Result<std::unique_ptr<Ranks>> open_mpi(const std::string& module) {
   return ranks;
 }
 
-}  // namespace culprit::lab
+}  // namespace culprit

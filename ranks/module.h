@@ -6,13 +6,13 @@
 #include <string>
 
 #include "base/result.h"
-#include "lab/ranks/ranks.h"
+#include "ranks/ranks.h"
 
-namespace culprit::lab {
+namespace culprit {
 
 // The module's file: beside the program, or in the library folder that it was installed with.
 Result<std::string> find_mpi_module();
 // Joins the run. Errors say what to install.
 Result<std::unique_ptr<Ranks>> open_mpi(const std::string& module);
 
-}  // namespace culprit::lab
+}  // namespace culprit

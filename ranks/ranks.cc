@@ -1,8 +1,8 @@
-#include "lab/ranks/ranks.h"
+#include "ranks/ranks.h"
 
 #include <algorithm>
 
-namespace culprit::lab {
+namespace culprit {
 namespace {
 
 constexpr std::int64_t kPiece = 32 << 10;  // floats: 128 KB of each rank
@@ -24,4 +24,4 @@ void Ranks::all_reduce(float* values, std::int64_t count) {
   }
 }
 
-}  // namespace culprit::lab
+}  // namespace culprit

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace culprit::lab {
+namespace culprit {
 
 class Ranks {
  public:
@@ -42,4 +42,4 @@ class Ranks {
   std::vector<float> gathered_;  // [size, piece]
 };
 
-}  // namespace culprit::lab
+}  // namespace culprit
