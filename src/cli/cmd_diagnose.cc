@@ -25,13 +25,7 @@ std::optional<report::Table> table_of(const Command& command) {
   return std::nullopt;
 }
 
-// Whether the files that the flags name can be written, before anything is read.
-Status check_outputs(const Settings& settings) {
-  for (const std::string& file : {settings.json_file, settings.html_file}) {
-    if (file.empty()) continue;
-    TRY(const Ok allowed, may_write_answer(file));
-    static_cast<void>(allowed);
-  }
+Status check_page(const Settings& settings) {
   if (settings.html_file.empty() || report::can_render_html()) return Ok{};
   return Error{.code = Error::Code::kUnsupported,
                .what = "this culprit was built without the page of --html",
@@ -40,28 +34,33 @@ Status check_outputs(const Settings& settings) {
                .note_code = {}};
 }
 
-// The page and the document to their files, the text or the document to stdout.
-Outcome deliver(const Settings& settings, Console& console, const report::Answer& answer) {
+Rendered render(const Settings& settings, const Console& console, const report::Answer& answer) {
   const std::optional<report::Table> table = table_of(*settings.command);
   const bool floor = settings.command->id == CommandId::kFloor && answer.usable();
+  Rendered rendered;
+  if (settings.json) {
+    rendered.document = floor ? report::render_floor_json(*answer.floor, answer.path)
+                              : report::render_json(answer, table);
+  }
+  if (!answer.usable()) return rendered;
+  const report::TextOptions options = console.text_options();
+  if (settings.markdown) rendered.markdown = report::render_markdown(answer, table, options);
+  rendered.text = floor                ? report::render_floor(*answer.floor, options)
+                  : table              ? report::render_table(answer, *table, options)
+                  : answer.what_if     ? report::render_what_if(answer, options)
+                  : answer.explanation ? report::render_explanation(answer, options)
+                                       : report::render_text(answer, options);
+  return rendered;
+}
+
+// The page, the document and Markdown to their files, one of them or the text to stdout.
+Outcome deliver(const Settings& settings, Console& console, const report::Answer& answer) {
   if (!settings.html_file.empty()) {
     const Status written = write_answer_file(settings.html_file, report::render_html(answer));
     if (!written.ok()) return console.fail(written.error());
     console.stage_done("page");
   }
-  std::string document;
-  if (settings.json) {
-    document = floor ? report::render_floor_json(*answer.floor, answer.path)
-                     : report::render_json(answer, table);
-  }
-  const report::TextOptions options = console.text_options();
-  return hand_over(settings, console, document,
-                   !answer.usable()     ? std::string()
-                   : floor              ? report::render_floor(*answer.floor, options)
-                   : table              ? report::render_table(answer, *table, options)
-                   : answer.what_if     ? report::render_what_if(answer, options)
-                   : answer.explanation ? report::render_explanation(answer, options)
-                                        : report::render_text(answer, options));
+  return hand_over(settings, console, render(settings, console, answer));
 }
 
 // No verdict: the reason on stderr, and the document if one was asked for.
@@ -76,6 +75,7 @@ Outcome refuse(const Settings& settings, Console& console, report::Answer& answe
   answer.evidence = nullptr;
   answer.verdict = nullptr;
   answer.failure = error;
+  if (console.redactor() != nullptr) console.redactor()->redact(answer, nullptr);
   deliver(settings, console, answer);
   return outcome;
 }
@@ -174,15 +174,22 @@ struct Questions {
   }
 };
 
+void redact(Console& console, Questions& questions, run::Run& run, report::Answer& answer) {
+  Redactor* const redactor = console.redactor();
+  if (redactor == nullptr) return;
+  redactor->redact(answer, &run);
+  if (questions.floor) redactor->redact(*questions.floor);
+}
+
 }  // namespace
 
 Outcome diagnose(const Settings& settings, Console& console) {
   report::Answer answer;
   answer.path = settings.words.front();
 
-  const Status writable = check_outputs(settings);
-  if (!writable.ok()) return console.fail(writable.error());
-  Result<evidence::Knowledge> known = gather_knowledge(settings);
+  for (const Status& writable : {check_outputs(settings), check_page(settings)})
+    if (!writable.ok()) return console.fail(writable.error());
+  Result<evidence::Knowledge> known = gather_knowledge(settings, console.redactor());
   if (!known.ok()) return console.fail(known.error());
 
   run::Options options = building(settings, *known);
@@ -229,6 +236,7 @@ Outcome diagnose(const Settings& settings, Console& console) {
   Questions questions;
   const Status asked = questions.ask(settings, evidence, verdict, answer);
   if (!asked.ok()) return refuse(settings, console, answer, asked.error());
+  redact(console, questions, *run, answer);
 
   const Outcome outcome = deliver(settings, console, answer);
   console.stage_done("render");

@@ -23,7 +23,11 @@ struct Settings {
   const Command* command = nullptr;
   std::vector<std::string> words;  // what is neither flag nor command: the trace, the list's topic
   Help help = Help::kNone;
-  bool version = false;
+  bool version = false, man = false;
+  std::string completions;  // a shell; empty: not asked for
+
+  // Something about the program itself is asked, of no trace.
+  bool about() const { return help != Help::kNone || version || man || !completions.empty(); }
 
   bool json = false;
   std::string json_file;  // empty: the document goes to stdout in place of the text
@@ -47,7 +51,7 @@ struct Settings {
 
   std::string kernel, suspect;  // of explain; empty: not given
 
-  bool all = false, strict = false, quiet = false, verbose = false;
+  bool all = false, redact = false, strict = false, quiet = false, verbose = false;
   int threads = 0;  // 0: all cores
   term::ColorWhen color = term::ColorWhen::kAuto;
   text::TimeUnit unit = text::TimeUnit::kAuto;
