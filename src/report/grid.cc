@@ -197,6 +197,13 @@ Ink ink_of(RowRole role) {
   return role == RowRole::kTotal ? Ink::kBold : Ink::kPlain;
 }
 
+// A label of sums that is too long loses its last words: "all collectives" becomes "all".
+std::string shorten_label(std::string label, int width, bool unicode) {
+  while (text::display_width(label) > width && label.find(' ') != std::string::npos)
+    label.erase(label.rfind(' '));
+  return text::shorten_middle(label, width, unicode);
+}
+
 std::string line_of(const Grid& grid, const Layout& layout, const TextRow& row,
                     const std::vector<Cell>* cells, const TextOptions& options) {
   std::string line;
@@ -210,9 +217,11 @@ std::string line_of(const Grid& grid, const Layout& layout, const TextRow& row,
       cell = share == nullptr ? std::string() : bar(*share, width, options.unicode);
     }
     if (c > 0) line.append(kGutter, ' ');
-    const std::string fitted = kind == CellKind::kText
-                                   ? text::shorten_name(cell, width, options.unicode)
-                                   : text::shorten_middle(cell, width, options.unicode);
+    const bool label = row.role == RowRole::kRest || row.role == RowRole::kTotal;
+    const std::string fitted = kind != CellKind::kText
+                                   ? text::shorten_middle(cell, width, options.unicode)
+                               : label ? shorten_label(cell, width, options.unicode)
+                                       : text::shorten_name(cell, width, options.unicode);
     line += left_aligned(kind) ? text::pad_right(fitted, width) : text::pad_left(fitted, width);
   }
   line.erase(line.find_last_not_of(' ') + 1);

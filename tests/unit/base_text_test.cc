@@ -137,6 +137,9 @@ TEST(ShortenName, WhatSaysLeastGoesFirst) {
   EXPECT_EQ(shorten_name(name, 35, true), "vectorized_kernel bf16 -> fp8");
   EXPECT_EQ(shorten_name(name, 26, true), "vectorized bf16 -> fp8");
   EXPECT_EQ(shorten_name(name, 12, true), "vector…> fp8");
+  EXPECT_EQ(shorten_name("vectorized_elementwise_kernel add i64", 16, true), "add i64");
+  EXPECT_EQ(shorten_name("Memcpy HtoD (Pageable -> Device)", 16, true), "Memcpy HtoD");
+  EXPECT_EQ(shorten_name("(not recorded in replay)", 16, true), "(not rec…replay)");
   EXPECT_EQ(shorten_name("unrolled_elementwise_kernel copy -> bf16", 34, true),
             "unrolled_elementwise copy -> bf16");
   EXPECT_EQ(shorten_name("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 34, true),
@@ -146,11 +149,21 @@ TEST(ShortenName, WhatSaysLeastGoesFirst) {
 TEST(ShortenName, OfAPlaceTheFileAndFunctionStay) {
   EXPECT_EQ(shorten_name("layers/attention/backend.py:639 forward_decode", 40, true),
             ".../backend.py:639 forward_decode");
+  EXPECT_EQ(shorten_name("layers/attention/backend.py:639 forward_decode", 20, true),
+            "backend.py:639");
+  EXPECT_EQ(shorten_name("layers/attention/backend.py:639 forward_decode", 10, true), "…nd.py:639");
   EXPECT_EQ(shorten_name("prefill/decode", 10, true), "prefi…code");
 }
 
+TEST(ShortenName, OneLongWordKeepsItsFront) {
+  EXPECT_EQ(shorten_name("nvjet_sm120_tst_mma_64x32x64_8_16x32x64_tmaAB_bz", 34, true),
+            "nvjet_sm120_tst_mma_64x32x64_8…");
+  EXPECT_EQ(shorten_name("nvjet_abcdefghijklmnopqrstuvwxyz", 16, false), "nvjet_a...uvwxyz");
+}
+
 TEST(ShortenName, AnyBytesFit) {
-  for (const std::string_view name : {"<", "<<<<>", "f<", "f(((", "a->b", "::", "kernel_", "a::"})
+  for (const std::string_view name : {"<", "<<<<>", "f<", "f(((", "a->b", "::", "kernel_", "a::",
+                                      "a.py:1", ".../ä.py:1 f", "_____________", " (", "ab (c"})
     for (int columns = 1; columns < 8; ++columns)
       EXPECT_LE(display_width(shorten_name(name, columns, true)), columns) << name;
 }
