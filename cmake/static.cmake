@@ -1,6 +1,11 @@
-# CULPRIT_STATIC: a program for machines that have none of our libraries. What has an archive is linked from it; glibc stays
-# shared, for `culprit lab` opens a module (MPI) at run time, which a static glibc cannot do well.
-option(CULPRIT_STATIC "Link statically what has an archive: libstdc++, libgcc, fmt, SQLite, ISA-L, zlib, zstd" OFF)
+# CULPRIT_STATIC: a program for machines that have none of our libraries. What has an archive is linked from it, fmt is
+# compiled in from its headers, and zlib stands in for ISA-L, of which Debian has no archive: gzip traces are read slower.
+# glibc stays shared, for `culprit lab` opens a module (MPI) at run time, which a static glibc cannot do well.
+option(CULPRIT_STATIC "Link statically what has an archive: libstdc++, libgcc, SQLite, zlib, zstd" OFF)
+set(CULPRIT_FMT fmt::fmt)
+if(CULPRIT_STATIC)
+  set(CULPRIT_FMT fmt::fmt-header-only)
+endif()
 
 macro(culprit_prefer_archives)
   if(CULPRIT_STATIC)
@@ -12,12 +17,6 @@ endmacro()
 
 macro(culprit_archives_found)
   if(CULPRIT_STATIC)
-    find_library(CULPRIT_FMT_ARCHIVE libfmt.a REQUIRED)  # fmt's own package names the shared library
-    get_target_property(configurations fmt::fmt IMPORTED_CONFIGURATIONS)
-    foreach(configuration ${configurations})
-      set_target_properties(fmt::fmt PROPERTIES IMPORTED_LOCATION_${configuration} ${CULPRIT_FMT_ARCHIVE}
-        IMPORTED_SONAME_${configuration} "")
-    endforeach()
     set_property(TARGET SQLite::SQLite3 APPEND PROPERTY INTERFACE_LINK_LIBRARIES m)
     set(CMAKE_FIND_LIBRARY_SUFFIXES ${culprit_suffixes})
   endif()

@@ -12,7 +12,7 @@
 namespace culprit::cli {
 namespace {
 
-constexpr std::string_view kNone = "";
+constexpr std::string_view kNone;
 
 std::string small(std::string_view text) {
   std::string out(text);
