@@ -46,6 +46,6 @@ if ls /packages/culprit-mpi_*.deb >/dev/null 2>&1; then
   test ! -e /proc/self/exe || OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 culprit lab run --preset tiny-glm-5 --prompt-length 8 --new 4 --tp 2 --quiet
 fi
 apt-get remove -y -qq culprit >/dev/null
-! command -v culprit || { echo "culprit is still there" >&2; exit 1; }
+test ! -e /usr/bin/culprit || { echo "culprit is still there" >&2; exit 1; }
 INSIDE
 echo "clean Debian 12: installed, ran, removed"
