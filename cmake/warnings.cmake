@@ -23,7 +23,7 @@ endfunction()
 if(CULPRIT_PCH)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch.cc CONTENT "")
   add_library(culprit_pch STATIC ${CMAKE_BINARY_DIR}/pch.cc)
-  target_link_libraries(culprit_pch PRIVATE fmt::fmt)
+  target_link_libraries(culprit_pch PRIVATE ${CULPRIT_FMT})
   culprit_target(culprit_pch)
   target_precompile_headers(culprit_pch PRIVATE <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <optional>
     <span> <string> <string_view> <utility> <vector> <fmt/format.h>)

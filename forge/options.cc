@@ -1,5 +1,6 @@
 #include "forge/options.h"
 #include "base/usage.h"
+#include "forge/forge.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +13,7 @@
 namespace culprit::forge {
 namespace {
 
+using Names = std::vector<std::string>;
 using Apply = Status (*)(Options& options, std::string_view value);
 
 struct Flag {
@@ -19,6 +21,7 @@ struct Flag {
   std::string_view value;  // metavariable; empty: takes none
   std::string_view help;
   Apply apply;
+  Names (*words)() = nullptr;  // what the value may be, for completions
 };
 
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -116,6 +119,15 @@ Status apply_preset(Options& options, std::string_view word) {
   return Ok{};
 }
 
+Names fault_names() {
+  Names names{"none"};
+  for (const Recipe& recipe : recipes())
+    for (const Fault& fault : recipe.faults)
+      if (std::find(names.begin(), names.end(), fault.name) == names.end())
+        names.emplace_back(fault.name);
+  return names;
+}
+
 constexpr Flag kFlags[] = {
     {"-o", "FILE", "where the trace goes; - is stdout",
      [](Options& o, std::string_view v) -> Status {
@@ -131,7 +143,8 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view v) -> Status {
        o.choice.faults.push_back(v);
        return Ok{};
-     }},
+     },
+     fault_names},
     {"--steps", "N", "steps to record",
      [](Options& o, std::string_view v) -> Status {
        TRY(o.write.steps, small_number(v, "--steps", 1, kMaxSteps));
@@ -184,6 +197,9 @@ constexpr Flag kFlags[] = {
        return pick<Layout>(
            o.write.layout, "--layout", v,
            {{"pretty", Layout::kPretty}, {"lines", Layout::kLines}, {"array", Layout::kArray}});
+     },
+     [] {
+       return Names{"pretty", "lines", "array"};
      }},
     {"--era", "WHICH",
      "times as absolute-us (2021 to 2024), absolute-ns (spring of 2024) or relative (since)",
@@ -192,10 +208,16 @@ constexpr Flag kFlags[] = {
                         {{"absolute-us", Era::kAbsoluteMicros},
                          {"absolute-ns", Era::kAbsoluteNanos},
                          {"relative", Era::kRelative}});
+     },
+     [] {
+       return Names{"absolute-us", "absolute-ns", "relative"};
      }},
     {"--header", "WHERE", "first or last: before or after the events",
      [](Options& o, std::string_view v) {
        return pick<bool>(o.write.header_last, "--header", v, {{"first", false}, {"last", true}});
+     },
+     [] {
+       return Names{"first", "last"};
      }},
     {"--marks", "WHOSE", "step marks: profiler, sglang, vllm or none",
      [](Options& o, std::string_view v) {
@@ -204,6 +226,9 @@ constexpr Flag kFlags[] = {
                            {"sglang", Marks::kSglang},
                            {"vllm", Marks::kVllm},
                            {"none", Marks::kNone}});
+     },
+     [] {
+       return Names{"profiler", "sglang", "vllm", "none"};
      }},
     {"--graph", "", "the model runs as one CUDA graph per step",
      [](Options& o, std::string_view) { return set(o.write.graph, true); }},
@@ -233,7 +258,10 @@ constexpr Flag kFlags[] = {
     {"--preset", "NAME",
      "stacks-pretty or ops-lines: 550 MB, mostly frames or mostly operators; other flags "
      "override it",
-     apply_preset},
+     apply_preset,
+     [] {
+       return Names{"stacks-pretty", "ops-lines"};
+     }},
     {"--list", "", "the recipes and their faults",
      [](Options& o, std::string_view) { return set(o.list, true); }},
     {"--help", "", "this text", [](Options& o, std::string_view) { return set(o.help, true); }},
@@ -352,6 +380,20 @@ Result<Options> parse(std::span<const std::string_view> args) {
   options.choice.graph = options.write.graph;
   options.choice.recipe = options.recipe->name;
   return options;
+}
+
+CommandLine describe() {
+  CommandLine line;
+  for (const Recipe& recipe : recipes()) line.words.known.emplace_back(recipe.name);
+  for (const Flag& flag : kFlags) {
+    FlagLine& out = line.flags.emplace_back();
+    out.names.emplace_back(flag.name);
+    out.value = flag.value;
+    out.words = words_of(flag.value);
+    if (flag.words != nullptr) out.words.known = flag.words();
+    out.help = flag.help;
+  }
+  return line;
 }
 
 std::string help_text() {

@@ -10,6 +10,8 @@
 
 #include "base/near.h"
 #include "base/usage.h"
+#include "lab/tool/lab.h"
+#include "lab/tool/pairs.h"
 
 namespace culprit::lab {
 namespace {
@@ -68,6 +70,7 @@ constexpr CommandRow kCommands[] = {
      "Each is work that the engine does for real; none changes a token.", kToFaults},
 };
 
+using Names = std::vector<std::string>;
 using Apply = Status (*)(Options& options, std::string_view value);
 
 struct Flag {
@@ -76,6 +79,7 @@ struct Flag {
   unsigned commands;
   std::string_view help;
   Apply apply;
+  Names (*words)() = nullptr;  // what the value may be, for completions
 };
 
 Result<std::int64_t> whole(std::string_view text, std::int64_t least, std::int64_t most) {
@@ -206,6 +210,13 @@ Status set_arrivals(Options& options, std::string_view text) {
   return Ok{};
 }
 
+Names fault_names() {
+  Names names;
+  for (const FaultRow& row : fault_rows())
+    names.push_back(std::string(row.name) + (row.amount != nullptr ? "=" : ""));
+  return names;
+}
+
 constexpr Flag kFlags[] = {
     {"--model", "PATH", kToEngine | kToScore,
      "a checkpoint: a folder of safetensors, or a .gguf file",
@@ -217,12 +228,14 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view v) -> Status {
        o.preset = v;
        return Ok{};
-     }},
+     },
+     preset_names},
     {"--scheme", "NAME", kToModels, "what a random model's weights are kept in; bf16 by default",
      [](Options& o, std::string_view v) -> Status {
        TRY(o.scheme, scheme_named(v));
        return Ok{};
-     }},
+     },
+     scheme_names},
     {"--layers", "N|D,M", kToModels, "N layers of the preset; D dense ones and M with experts",
      set_layers},
     {"--experts", "N", kToModels, "N experts in a layer of the preset",
@@ -270,8 +283,14 @@ constexpr Flag kFlags[] = {
      [](Options& o, std::string_view v) { return set_ranks(o.shard.expert_groups, v); }},
     {"--strategy", "LIST", kToEngine,
      "how an FP8 pool is read: pool-cast, gather-cast, fused; bench runs all by default",
-     set_readings},
-    {"--kv-dtype", "T", kToEngine | kToScore, "of the KV pool: bf16 (default) or fp8", set_kv},
+     set_readings,
+     [] {
+       return Names{"pool-cast", "gather-cast", "fused"};
+     }},
+    {"--kv-dtype", "T", kToEngine | kToScore, "of the KV pool: bf16 (default) or fp8", set_kv,
+     [] {
+       return Names{"bf16", "fp8"};
+     }},
     {"--pool-tokens", "N", kToEngine, "slots of the KV pool; as many as are needed by default",
      [](Options& o, std::string_view v) { return set(o.pool_tokens, v); }},
     {"--page", "N", kToEngine, "slots in a page; 1 by default",
@@ -281,10 +300,13 @@ constexpr Flag kFlags[] = {
     {"--launch", "MODE", kToEngine,
      "who launches kernels: eager, the host one by one; graph, the stream a step at once (default, "
      "but for recordings, which need the host's operators)",
-     set_launch},
+     set_launch,
+     [] {
+       return Names{"eager", "graph"};
+     }},
     {"--fault", "NAME[=N]", kToEngine,
      "what makes steps slow, switched on; may be repeated; `culprit lab faults` lists them",
-     [](Options& o, std::string_view v) { return set_fault(v, o.faults); }},
+     [](Options& o, std::string_view v) { return set_fault(v, o.faults); }, fault_names},
     {"--fault-rank", "R", kToEngine, "with --tp: the faults are those of rank R alone",
      [](Options& o, std::string_view v) -> Status {
        std::int64_t rank = 0;
@@ -313,7 +335,10 @@ constexpr Flag kFlags[] = {
        TRY(o.isa, isa_named(v));
        return Ok{};
      }},
-    {"--format", "NAME", kToMake, "safetensors (default) or gguf", set_container},
+    {"--format", "NAME", kToMake, "safetensors (default) or gguf", set_container,
+     [] {
+       return Names{"safetensors", "gguf"};
+     }},
     {"--oracle", "", kToScore, "of the float64 oracle instead of the engine; for small models",
      [](Options& o, std::string_view) -> Status {
        o.oracle = true;
@@ -492,6 +517,29 @@ Result<Options> parse(std::span<const std::string_view> args) {
   TRY([[maybe_unused]] const Ok checked, check_together(options));
   TRY([[maybe_unused]] const Ok divided, check_ranks(options));
   return options;
+}
+
+CommandLine describe() {
+  CommandLine lab;
+  for (const CommandRow& row : kCommands) {
+    CommandLine& command = lab.commands.emplace_back();
+    command.name = row.name;
+    command.summary = row.summary;
+    command.details = row.details;
+    if (row.command == Command::kProve)
+      for (const Pair& pair : pairs()) command.words.known.emplace_back(pair.name);
+    for (const Flag& flag : kFlags) {
+      if ((flag.commands & row.bit) == 0) continue;
+      FlagLine& line = command.flags.emplace_back();
+      line.names.emplace_back(flag.name);
+      line.value = flag.value;
+      line.may_lack_value = flag.value.starts_with('[');
+      line.words = words_of(flag.value);
+      if (flag.words != nullptr) line.words.known = flag.words();
+      line.help = flag.help;
+    }
+  }
+  return lab;
 }
 
 std::string help_text() {

@@ -48,6 +48,10 @@ std::string pad_right(std::string_view utf8, int columns);  // text first, then 
 std::string pad_left(std::string_view utf8, int columns);   // spaces first
 // At most `columns` wide; the middle gives way to "…" ("..." if unicode is false).
 std::string shorten_middle(std::string_view utf8, int columns, bool unicode);
+// The same for the name of a kernel, an operator or a place in the code, by what it means: folders,
+// template arguments, remarks, namespaces, the word kernel and how a kernel loops go, in that order and
+// only as far as needed. Then it is cut: a place in front of its line, one long word at a "_".
+std::string shorten_name(std::string_view utf8, int columns, bool unicode);
 // Lines of at most `columns`, broken at spaces; a longer word is broken where it must.
 std::vector<std::string> wrap(std::string_view utf8, int columns);
 

@@ -17,7 +17,7 @@ Analysis::Analysis(const Settings& settings, Console& console)
 }
 
 Status Analysis::gather() {
-  TRY(known_, gather_knowledge(settings_));
+  TRY(known_, gather_knowledge(settings_, console_.redactor()));
   options_ = building(settings_, known_);
   return Ok{};
 }
@@ -26,7 +26,7 @@ Status Analysis::read() {
   Result<Inputs> inputs = read_inputs(settings_, console_, known_, options_, answer);
   console_.stage_done("read");
   if (!inputs.ok()) return inputs.error();
-  take(*std::move(inputs));
+  take(std::move(*inputs));
   return Ok{};
 }
 
@@ -70,6 +70,10 @@ Status Analysis::judge() {
   note_bounds();
   console_.stage_done("judge");
   return Ok{};
+}
+
+void Analysis::redact() {
+  if (console_.redactor() != nullptr) console_.redactor()->redact(answer, run_ ? &*run_ : nullptr);
 }
 
 // Damage of the input: a warning each, and under --strict the end.

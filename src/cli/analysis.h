@@ -29,6 +29,9 @@ class Analysis {
   Status build();            // -> answer.run, with what other traces lend it
   Status judge();            // -> answer.evidence, answer.verdict
 
+  // What --redact takes out of the answer so far; the traces lose theirs when they are read.
+  void redact();
+
   const store::Trace& trace() const { return *inputs_.run; }
   report::Answer answer;
 

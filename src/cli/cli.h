@@ -8,13 +8,21 @@
 #include <span>
 #include <string_view>
 
+#include "base/command_line.h"
+
 namespace culprit::cli {
 
-// Tools that share the program but not the code: `main` hands their arguments on. They return an
-// exit code of the list above.
+// What `main` adds: tools that share the program but not the code, and where the program comes from.
 struct Beside {
-  using Tool = int (*)(std::span<const std::string_view> args, std::FILE* out, std::FILE* err);
-  Tool forge = nullptr, lab = nullptr;
+  // Hands on the arguments behind its name; returns an exit code of the list above.
+  struct Tool {
+    int (*main)(std::span<const std::string_view> args, std::FILE* out, std::FILE* err) = nullptr;
+    CommandLine (*describe)() = nullptr;
+  };
+  Tool forge = {}, lab = {};
+  std::string_view commit =
+      {};  // "1f0c2ab34d56", with "-dirty" where files were changed; may be empty
+  std::string_view date = {};  // of the commit: "December 1, 2026"
 };
 
 int main(int argc, char** argv, const Beside& beside = {});

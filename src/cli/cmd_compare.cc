@@ -10,10 +10,8 @@
 
 #include "cli/companions.h"
 #include "cli/input.h"
-#include "cli/output_file.h"
 #include "cli/run_command.h"
 #include "evidence/ranks.h"
-#include "ingest/ingest.h"
 #include "report/note_guide.h"
 #include "report/report.h"
 
@@ -52,7 +50,7 @@ std::size_t device_of(const evidence::Ranks& own, const evidence::Ranks* other) 
 
 Status load(const Settings& settings, Console& console, const evidence::Knowledge& known,
             const evidence::Ranks* other, Recording& side) {
-  TRY(side.trace, ingest::load(side.path, reading(settings, console)));
+  TRY(side.trace, load_trace(side.path, settings, console));
   side.options = building(settings, known);
   side.builder = std::make_unique<run::Builder>(*side.trace, settings.threads);
   side.ranks = evidence::compare_ranks(
@@ -179,21 +177,16 @@ std::string name_of(const compare::Comparison& comparison, const std::string& fi
   return !file.empty() && rank ? fmt::format("rank {}", *rank) : file;
 }
 
-Outcome deliver(const Settings& settings, Console& console, const compare::Comparisons& pairs) {
-  const bool compared = pairs.main().outcome != compare::Outcome::kNotComparable;
-  if (settings.markdown && !settings.markdown_file.empty() && compared) {
-    const Status written = write_answer_file(
-        settings.markdown_file, report::render_comparison_markdown(pairs, settings.fail_above));
-    if (!written.ok()) return console.fail(written.error());
+Outcome deliver(const Settings& settings, Console& console, compare::Comparisons pairs) {
+  if (console.redactor() != nullptr) console.redactor()->redact(pairs);
+  Rendered rendered;
+  if (settings.json) rendered.document = report::render_comparison_json(pairs, settings.fail_above);
+  if (pairs.main().outcome != compare::Outcome::kNotComparable) {
+    if (settings.markdown)
+      rendered.markdown = report::render_comparison_markdown(pairs, settings.fail_above);
+    rendered.text = report::render_comparison(pairs, settings.fail_above, console.text_options());
   }
-  const std::string document =
-      settings.json ? report::render_comparison_json(pairs, settings.fail_above) : std::string();
-  const bool as_markdown = settings.markdown && settings.markdown_file.empty();
-  const std::string text =
-      !compared     ? std::string()
-      : as_markdown ? report::render_comparison_markdown(pairs, settings.fail_above)
-                    : report::render_comparison(pairs, settings.fail_above, console.text_options());
-  const Outcome outcome = hand_over(settings, console, document, text);
+  const Outcome outcome = hand_over(settings, console, rendered);
   console.stage_done("render");
   return outcome;
 }
@@ -210,7 +203,7 @@ Outcome refuse(const Settings& settings, Console& console, const Error& error) {
 }
 
 Result<compare::Comparisons> compare_all(const Settings& settings, Console& console) {
-  TRY(const evidence::Knowledge known, gather_knowledge(settings));
+  TRY(const evidence::Knowledge known, gather_knowledge(settings, console.redactor()));
   TRY(const std::vector<FilePair> files, pair_files(settings));
   compare::Comparisons pairs;
   for (const FilePair& file : files) {
@@ -225,11 +218,8 @@ Result<compare::Comparisons> compare_all(const Settings& settings, Console& cons
 }  // namespace
 
 Outcome compare(const Settings& settings, Console& console) {
-  for (const std::string& file : {settings.json_file, settings.markdown_file}) {
-    if (file.empty()) continue;
-    const Status allowed = may_write_answer(file);
-    if (!allowed.ok()) return console.fail(allowed.error());
-  }
+  const Status writable = check_outputs(settings);
+  if (!writable.ok()) return console.fail(writable.error());
   const Result<compare::Comparisons> pairs = compare_all(settings, console);
   if (!pairs.ok()) return refuse(settings, console, pairs.error());
   const compare::Comparison& main = pairs->main();

@@ -19,38 +19,33 @@ std::optional<report::Table> table_of(const Command& command) {
   return std::nullopt;
 }
 
-// Where a document goes whatever the flags of output say: that of a fleet into its folder.
-std::string kept_document(const Settings& settings) {
-  return settings.output.empty() ? std::string() : settings.output + "/fleet.json";
-}
-
-// The page and the document to their files, the text or the document to stdout.
-Outcome deliver(const Settings& settings, Console& console, const report::Answer& answer) {
+Rendered render(const Settings& settings, const Console& console, const report::Answer& answer) {
   const std::optional<report::Table> table = table_of(*settings.command);
   const bool floor = settings.command->id == CommandId::kFloor && answer.usable();
+  Rendered rendered;
+  if (settings.json || !kept_document(settings).empty()) {
+    rendered.document = floor ? report::render_floor_json(*answer.floor, answer.path)
+                              : report::render_json(answer, table);
+  }
+  if (!answer.usable()) return rendered;
+  const report::TextOptions options = console.text_options();
+  if (settings.markdown) rendered.markdown = report::render_markdown(answer, table, options);
+  rendered.text = floor                ? report::render_floor(*answer.floor, options)
+                  : table              ? report::render_table(answer, *table, options)
+                  : answer.what_if     ? report::render_what_if(answer, options)
+                  : answer.explanation ? report::render_explanation(answer, options)
+                                       : report::render_text(answer, options);
+  return rendered;
+}
+
+// The page, the document and Markdown to their files, one of them or the text to stdout.
+Outcome deliver(const Settings& settings, Console& console, const report::Answer& answer) {
   if (!settings.html_file.empty()) {
     const Status written = write_answer_file(settings.html_file, report::render_html(answer));
     if (!written.ok()) return console.fail(written.error());
     console.stage_done("page");
   }
-  std::string document;
-  const std::string kept = kept_document(settings);
-  if (settings.json || !kept.empty()) {
-    document = floor ? report::render_floor_json(*answer.floor, answer.path)
-                     : report::render_json(answer, table);
-  }
-  if (!kept.empty()) {
-    const Status written = write_answer_file(kept, document);
-    if (!written.ok()) return console.fail(written.error());
-  }
-  const report::TextOptions options = console.text_options();
-  return hand_over(settings, console, document,
-                   !answer.usable()     ? std::string()
-                   : floor              ? report::render_floor(*answer.floor, options)
-                   : table              ? report::render_table(answer, *table, options)
-                   : answer.what_if     ? report::render_what_if(answer, options)
-                   : answer.explanation ? report::render_explanation(answer, options)
-                                        : report::render_text(answer, options));
+  return hand_over(settings, console, render(settings, console, answer));
 }
 
 // What is asked beyond the verdict; the answer points into this. A floor is part of every answer that
@@ -92,21 +87,6 @@ struct Questions {
 
 }  // namespace
 
-Status check_outputs(const Settings& settings) {
-  for (const std::string& file :
-       {settings.json_file, settings.html_file, kept_document(settings)}) {
-    if (file.empty()) continue;
-    TRY(const Ok allowed, may_write_answer(file));
-    static_cast<void>(allowed);
-  }
-  if (settings.html_file.empty() || report::can_render_html()) return Ok{};
-  return Error{.code = Error::Code::kUnsupported,
-               .what = "this culprit was built without the page of --html",
-               .where = {},
-               .hint = "install nodejs and npm (scripts/setup does), then build again",
-               .note_code = {}};
-}
-
 Outcome refuse(const Settings& settings, Console& console, report::Answer& answer,
                const Error& error) {
   const Outcome outcome = console.fail(error);
@@ -119,6 +99,7 @@ Outcome refuse(const Settings& settings, Console& console, report::Answer& answe
   answer.evidence = nullptr;
   answer.verdict = nullptr;
   answer.failure = error;
+  if (console.redactor() != nullptr) console.redactor()->redact(answer, nullptr);
   deliver(settings, console, answer);
   return outcome;
 }
@@ -143,6 +124,9 @@ Outcome conclude(const Settings& settings, Console& console, Analysis& analysis)
   Questions questions;
   const Status asked = questions.ask(settings, *answer.evidence, *answer.verdict, answer);
   if (!asked.ok()) return refuse(settings, console, answer, asked.error());
+  analysis.redact();
+  if (console.redactor() != nullptr && questions.floor)
+    console.redactor()->redact(*questions.floor);
 
   const Outcome outcome = deliver(settings, console, answer);
   console.stage_done("render");

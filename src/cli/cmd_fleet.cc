@@ -11,7 +11,6 @@
 #include "cli/run_command.h"
 #include "fleet/database.h"
 #include "fleet/merge.h"
-#include "ingest/ingest.h"
 #include "ranks/place.h"
 
 namespace culprit::cli {
@@ -70,7 +69,7 @@ Result<std::vector<Companion>> read_captures(const Settings& settings, Console& 
     const std::string& path = work.traces()[t].path;
     const std::optional<std::int64_t> named = rank_in_name(path);
     if (captures.size() == kMost || (named && rank && *named != *rank)) continue;
-    TRY(auto trace, ingest::load(path, reading(settings, console)));
+    TRY(auto trace, load_trace(path, settings, console));
     captures.push_back({std::move(trace), "argument"});
   }
   return captures;
@@ -93,7 +92,7 @@ Result<Inputs> headline_of(const Settings& settings, Console& console, const Fle
   }
   note_fleet(*answer.fleet, answer.notes);
   TRY(inputs.captures, read_captures(settings, console, work, merged, shown.rank));
-  TRY(inputs.run, ingest::load(answer.path, reading(settings, console)));
+  TRY(inputs.run, load_trace(answer.path, settings, console));
   return inputs;
 }
 

@@ -3,16 +3,16 @@
 #include <string>
 
 #include "base/usage.h"
-#include "cli/output_file.h"
 #include "cli/run_command.h"
 #include "report/report.h"
 
 namespace culprit::cli {
 namespace {
 
-Result<evidence::StepFloor> floor_alone(const Settings& settings) {
+Result<evidence::StepFloor> floor_alone(const Settings& settings, Redactor* redactor) {
   evidence::StepFloor answer;
   TRY(answer.given.model, known::load_model(settings.model));
+  redact(redactor, settings.model, answer.given.model);
   TRY(answer.given.gpu, known::find_gpu(settings.gpu));
   TRY(answer.given.deployment, gather_deployment(settings));
   const std::int64_t batch = settings.batch.value_or(1);
@@ -23,20 +23,11 @@ Result<evidence::StepFloor> floor_alone(const Settings& settings) {
     answer.given.context = std::max<std::int64_t>(1, *active / batch);
   }
   TRY(answer.floor, known::floor_of(answer.given));
+  if (redactor != nullptr) redactor->redact(answer);
   return answer;
 }
 
 }  // namespace
-
-Outcome hand_over(const Settings& settings, Console& console, const std::string& document,
-                  const std::string& text) {
-  if (settings.json) {
-    if (settings.json_file.empty()) return console.answer(document);
-    const Status written = write_answer_file(settings.json_file, document);
-    if (!written.ok()) return console.fail(written.error());
-  }
-  return text.empty() ? Outcome::kAnswered : console.answer(text);
-}
 
 Outcome floor(const Settings& settings, Console& console) {
   if (settings.model.empty()) {
@@ -46,14 +37,14 @@ Outcome floor(const Settings& settings, Console& console) {
   if (settings.gpu.empty()) {
     return console.fail(usage("floor needs a GPU, or a trace that names it", "--gpu NAME"));
   }
-  if (!settings.json_file.empty()) {
-    const Status allowed = may_write_answer(settings.json_file);
-    if (!allowed.ok()) return console.fail(allowed.error());
-  }
-  const Result<evidence::StepFloor> answer = floor_alone(settings);
+  const Status writable = check_outputs(settings);
+  if (!writable.ok()) return console.fail(writable.error());
+  const Result<evidence::StepFloor> answer = floor_alone(settings, console.redactor());
   if (!answer.ok()) return console.fail(answer.error());
-  return hand_over(settings, console, report::render_floor_json(*answer, {}),
-                   report::render_floor(*answer, console.text_options()));
+  return hand_over(settings, console,
+                   {.document = report::render_floor_json(*answer, {}),
+                    .text = report::render_floor(*answer, console.text_options()),
+                    .markdown = {}});
 }
 
 }  // namespace culprit::cli

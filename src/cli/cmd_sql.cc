@@ -160,6 +160,7 @@ Outcome sql(const Settings& settings, Console& console) {
   const Status known = analysis.gather();
   if (!known.ok()) return console.fail(known.error());
   const Status found = analyse(analysis, *statement, console);
+  analysis.redact();
   if (!found.ok()) return refuse(settings, console, *statement, analysis.answer, found.error());
   const query::Source source(analysis.trace(), analysis.answer);
   console.stage_done("index");

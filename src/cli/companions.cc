@@ -132,13 +132,13 @@ Status read_companions(const Settings& settings, Console& console, const std::st
                        std::vector<Companion>& companions, run::Run& run) {
   if (!settings.mapping.empty()) {
     TRY([[maybe_unused]] const Ok there, check_input(settings.mapping));
-    TRY(auto trace, ingest::load(settings.mapping, reading(settings, console)));
+    TRY(auto trace, load_trace(settings.mapping, settings, console));
     companions.push_back({std::move(trace), "flag"});
   }
   if (!companions.empty() || path == "-") return Ok{};
   const auto found = captures_beside(path, run.trace->info.rank, largest_batch(run));
   for (const std::string& file : found) {
-    auto trace = ingest::load(file, reading(settings, console));
+    auto trace = load_trace(file, settings, console);
     if (trace.ok())
       companions.push_back({std::move(*trace), "beside"});
     else
@@ -158,6 +158,18 @@ ingest::Options reading(const Settings& settings, Console& console) {
     return true;
   };
   return options;
+}
+
+Result<std::unique_ptr<store::Trace>> load_trace(const std::string& path, const Settings& settings,
+                                                 Console& console) {
+  Redactor* const redactor = console.redactor();
+  if (redactor != nullptr) {
+    redactor->learn(path);
+    redactor->trace_name(path);  // numbered in the order of reading
+  }
+  TRY(auto trace, ingest::load(path, reading(settings, console)));
+  if (redactor != nullptr) redactor->redact(*trace);
+  return trace;
 }
 
 Status map_graphs(const Settings& settings, Console& console, const std::string& path,

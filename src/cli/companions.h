@@ -23,6 +23,10 @@ struct Companion {
 // How every trace of a command line is read.
 ingest::Options reading(const Settings& settings, Console& console);
 
+// The trace at `path`, redacted where --redact is given.
+Result<std::unique_ptr<store::Trace>> load_trace(const std::string& path, const Settings& settings,
+                                                 Console& console);
+
 // Files that look, by name, like captures of the graphs that the trace at `path` replays, in the
 // order in which they should be tried: NAME.capture.json.gz beside NAME.json.gz; files in
 // graph_capture_profile/ (SGLang) and capture_traces/ (vLLM, ATOM), of the same rank where names

@@ -31,7 +31,9 @@ Console::Console(const Settings& settings)
       start_(Clock::now()),
       stage_start_(start_),
       progress_(stderr, draws_, term::terminal_columns(stderr).value_or(term::kDefaultWidth),
-                start_) {}
+                start_) {
+  if (settings.redact) redactor_.emplace();
+}
 
 report::TextOptions Console::text_options() const {
   return {.width = width_,

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "base/term.h"
+#include "cli/redact.h"
 #include "cli/settings.h"
 #include "report/report.h"
 
@@ -30,6 +32,9 @@ class Console {
   // To stdout. A reader that went away is no failure; a full disk is.
   Outcome answer(std::string_view text);
 
+  // What --redact asks for; null without it.
+  Redactor* redactor() { return redactor_ ? &*redactor_ : nullptr; }
+
   // Progress of reading, drawn only on a terminal.
   void show_reading(std::int64_t done, std::int64_t total);
   // The same of a query that runs: for how long, and the rows so far.
@@ -51,6 +56,7 @@ class Console {
   bool unicode_, draws_;
   Clock::time_point start_, stage_start_;
   term::Progress progress_;
+  std::optional<Redactor> redactor_;
 };
 
 }  // namespace culprit::cli

@@ -6,11 +6,15 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "known/gpus.h"
+#include "known/models.h"
+#include "verdict/verdict.h"
 
 namespace culprit::cli {
 namespace {
 
 using enum Takes;
+using Names = std::vector<std::string>;
 
 template <class Number>
 std::optional<Number> number(std::string_view text) {
@@ -107,6 +111,35 @@ bool set_text(std::string& target, std::string_view text) {
   return !text.empty();
 }
 
+Names gpu_names() {
+  Names names;
+  for (const known::Gpu& gpu : known::gpus()) names.push_back(gpu.name);
+  return names;
+}
+
+Names model_names() {
+  Names names;
+  for (const known::Model& model : known::models()) names.push_back(model.name);
+  return names;
+}
+
+Names suspect_ids() {
+  Names names;
+  for (const verdict::Rule& rule : verdict::rules()) names.emplace_back(rule.id);
+  return names;
+}
+
+Names kv_dtypes() { return {"auto", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2", "fp4"}; }
+Names moments() { return {"auto", "always", "never"}; }
+Names units() { return {"auto", "ns", "us", "ms", "s"}; }
+Names shells() { return {"bash", "zsh", "fish"}; }
+
+bool set_completions(Settings& settings, std::string_view text) {
+  const Names known = shells();
+  settings.completions = text;
+  return std::find(known.begin(), known.end(), text) != known.end();
+}
+
 constexpr Flag kFlags[] = {
     {"json", "", kOptionalValue, "FILE", "the answer as one JSON document",
      "Alone: the document goes to stdout in place of the text. With FILE: the text goes to stdout "
@@ -119,11 +152,14 @@ constexpr Flag kFlags[] = {
        s.json_file = v == "-" ? std::string_view() : v;
        return true;
      }},
-    {"markdown", "", kOptionalValue, "FILE", "compare: the answer as Markdown, for a pull request",
+    {"markdown", "", kOptionalValue, "FILE",
+     "the answer as Markdown, for a pull request or an issue",
      "Alone: to stdout in place of the text. With FILE: the text goes to stdout and the Markdown "
      "to "
-     "FILE, whole or not at all.",
-     "a file name to write to", kToCompare,
+     "FILE, whole or not at all. Names from the trace are written so that GitHub shows them as "
+     "they are: "
+     "none is markup, a mention or a link.",
+     "a file name to write to", kToDiagnose | kToTables | kToCompare,
      [](Settings& s, std::string_view v) {
        s.markdown = true;
        s.markdown_file = v == "-" ? std::string_view() : v;
@@ -132,10 +168,13 @@ constexpr Flag kFlags[] = {
     {"csv", "", kNothing, "", "sql: rows as comma-separated values, with a line of names",
      "Numbers as they are, texts quoted where they must be, nothing for NULL.", "", kToSql,
      [](Settings& s, std::string_view) { return s.csv = true; }},
-    {"output", "o", kValue, "FILE", "slice: where the slice goes; - is standard output",
-     "Compressed where the name ends in .gz. A file that is no slice of culprit is not "
-     "overwritten.",
-     "a file name to write to", kToSlice,
+    {"output", "o", kValue, "PATH", "slice: the file; fleet: the folder for what is written",
+     "slice: compressed where the name ends in .gz; - is standard output; a file that is no slice "
+     "of "
+     "culprit is not overwritten. fleet: by default culprit-fleet in the working folder; summaries "
+     "of "
+     "unchanged traces in it are used again, fleet.json and fleet.sqlite are replaced.",
+     "a path to write to", kToSlice | kToFleet,
      [](Settings& s, std::string_view v) { return set_text(s.output, v); }},
     {"step", "", kValue, "N", "slice: this step",
      "An index of `culprit steps`, from 0, over steps of the main kind.", "an index, 0 or more",
@@ -154,11 +193,6 @@ constexpr Flag kFlags[] = {
      "also "
      "lowers what counts as a difference at all (half a per cent).",
      "a percentage: --fail-above 3%", kToCompare, set_fail_above},
-    {"output", "o", kValue, "FOLDER", "fleet: where summaries and answer go",
-     "Default: culprit-fleet in the working folder. Summaries of unchanged traces in it are used "
-     "again; fleet.json and fleet.sqlite are replaced.",
-     "a folder, which is made if it is not there", kToFleet,
-     [](Settings& s, std::string_view v) { return set_text(s.output, v); }},
     {"html", "", kValue, "FILE", "the answer as a page to look at, beside the text",
      "One file that opens from disk and asks no network: the verdict, where a step goes, the "
      "timeline "
@@ -171,7 +205,7 @@ constexpr Flag kFlags[] = {
      "Kernels' element counts are held against every tensor of the model on one rank. "
      "`culprit list models` has the names. What the trace tells is used first.",
      "a config.json, a folder that holds one, or a name of `culprit list models`", kToTraces,
-     [](Settings& s, std::string_view v) { return set_text(s.model, v); }},
+     [](Settings& s, std::string_view v) { return set_text(s.model, v); }, model_names},
     {"server-info", "", kValue, "FILE", "the server's own account of its deployment",
      "JSON of SGLang's /get_server_info (or /server_info) or of vLLM: parallelism, KV dtype, pool "
      "size and page size are taken from it. Flags beat it.",
@@ -181,7 +215,7 @@ constexpr Flag kFlags[] = {
      "For traces whose device name is empty, unknown or a slice of a GPU. `culprit list gpus` has "
      "the names.",
      "a name of `culprit list gpus`", kToTraces,
-     [](Settings& s, std::string_view v) { return set_text(s.gpu, v); }},
+     [](Settings& s, std::string_view v) { return set_text(s.gpu, v); }, gpu_names},
     {"gpu-table", "", kValue, "FILE|none", "GPUs of your own, on top of the built-in table",
      "CSV in the columns of src/known/gpus.csv, of which only `name` must be there; a name that is "
      "built in is replaced. Without the flag $XDG_CONFIG_HOME/culprit/gpus.csv (else "
@@ -200,7 +234,7 @@ constexpr Flag kFlags[] = {
     {"kv-dtype", "", kValue, "T", "element type of the KV cache",
      "fp8_e4m3, fp8_e5m2, bf16, fp16, ... as the server's flag names it; auto leaves it to the "
      "model's files.",
-     "auto, bf16, fp16, fp8_e4m3, fp8_e5m2 or fp4", kToTraces, set_kv_dtype},
+     "auto, bf16, fp16, fp8_e4m3, fp8_e5m2 or fp4", kToTraces, set_kv_dtype, kv_dtypes},
     {"pool-tokens", "", kValue, "N", "tokens that the KV pool holds on one rank",
      "SGLang's max_total_num_tokens. With it the pool's size is known, not inferred.",
      "a whole number of tokens, 1 or more", kToTraces,
@@ -227,7 +261,7 @@ constexpr Flag kFlags[] = {
      [](Settings& s, std::string_view v) { return set_positive(s.batch, v); }},
     {"kv", "", kValue, "T", "floor: the same as --kv-dtype",
      "Element type of the KV cache, as the server's flag names it.",
-     "auto, bf16, fp16, fp8_e4m3, fp8_e5m2 or fp4", kToFloor, set_kv_dtype},
+     "auto, bf16, fp16, fp8_e4m3, fp8_e5m2 or fp4", kToFloor, set_kv_dtype, kv_dtypes},
     {"tpot", "", kValue, "MS", "step time without a profiler, in milliseconds",
      "Profilers slow the host down. With the time per output token as measured without one, host "
      "times can be calibrated.",
@@ -240,7 +274,7 @@ constexpr Flag kFlags[] = {
      [](Settings& s, std::string_view v) { return set_text(s.kernel, v); }},
     {"suspect", "", kValue, "ID", "explain: the kernels of this suspect",
      "An id of the verdict, such as whole-pool-cast.", "a suspect's id", kToExplain,
-     [](Settings& s, std::string_view v) { return set_text(s.suspect, v); }},
+     [](Settings& s, std::string_view v) { return set_text(s.suspect, v); }, suspect_ids},
     {"remove", "", kValue, "WHAT", "whatif: without this suspect, or the kernels that match",
      "An id of the verdict (whole-pool-cast) or a regular expression over kernel names. The "
      "launches "
@@ -249,7 +283,8 @@ constexpr Flag kFlags[] = {
      [](Settings& s, std::string_view v) {
        s.remove.emplace_back(v);
        return !v.empty();
-     }},
+     },
+     suspect_ids},
     {"scale", "", kValue, "REGEX=F", "whatif: kernels that match take F of their time",
      "0.5 is twice as fast, 2 half as fast. May be repeated.",
      "a regular expression, =, and a factor", kToWhatIf, add_scale},
@@ -269,6 +304,15 @@ constexpr Flag kFlags[] = {
     {"all", "", kNothing, "", "every row, every note, every suspect",
      "Lifts the limit of one screen, and of 20 rows in tables. sql: long texts in full.", "",
      kToAnalysis | kToCompare | kToSql, [](Settings& s, std::string_view) { return s.all = true; }},
+    {"redact", "", kNothing, "", "no paths, user, host or model names in the answer",
+     "In text, JSON, Markdown and the page. Files of public libraries keep their place in the "
+     "library; other folders and files become folder1/file1.py, traces trace1.json. Names of "
+     "kernels, "
+     "operators, functions and marks stay, for they are the evidence: look at those that you "
+     "chose. "
+     "Warnings and errors on stderr are for you and stay as they are.",
+     "", kToTraces & ~(kToSlice | kToFleet),
+     [](Settings& s, std::string_view) { return s.redact = true; }},
     {"strict", "", kNothing, "", "a damaged trace is no answer: exit 2",
      "A trace that is broken, or from which something is missing, is a warning; with this flag it "
      "ends the run. `culprit list notes` says what counts as damage.",
@@ -285,18 +329,25 @@ constexpr Flag kFlags[] = {
     {"color", "", kValue, "WHEN", "auto, always or never",
      "auto: on a terminal, unless NO_COLOR is set or TERM is dumb; CLICOLOR_FORCE and FORCE_COLOR "
      "turn it on. Colour only repeats what the words say.",
-     "auto, always or never", kToAll, set_color},
+     "auto, always or never", kToAll, set_color, moments},
     {"time-unit", "", kValue, "U", "auto, ns, us, ms or s",
      "Pins the unit of every time in text. JSON always has nanoseconds.", "auto, ns, us, ms or s",
-     kToTraces, set_unit},
+     kToTraces, set_unit, units},
     {"width", "", kValue, "N", "columns of the text",
      "Default: the terminal's width, or 80 where there is none.", "a whole number from 40 to 400",
      kToAll, set_width},
     {"help", "h", kNothing, "", "-h: this page; --help: with explanations",
      "After a command: that command's page.", "", kToAll, nullptr},
-    {"version", "", kNothing, "", "the version", "", "", kToAll,
+    {"version", "", kNothing, "", "the version, and the commit it was built from", "", "", kToAll,
      [](Settings& s, std::string_view) { return s.version = true; }},
-    {"redact", "", kNothing, "", "", "", "", kToAnalysis, nullptr},
+    {"completions", "", kValue, "SHELL", "completions of commands, flags and values for a shell",
+     "bash, zsh or fish, on stdout. Packages install them; by hand: "
+     "`culprit --completions bash > ~/.local/share/bash-completion/completions/culprit`, "
+     "`culprit --completions zsh > _culprit` in a folder of $fpath, "
+     "`culprit --completions fish > ~/.config/fish/completions/culprit.fish`.",
+     "bash, zsh or fish", kToAll, set_completions, shells},
+    {"man", "", kNothing, "", "the manual page, in mdoc", "To read it: `culprit --man | man -l -`.",
+     "", kToAll, [](Settings& s, std::string_view) { return s.man = true; }},
 };
 
 }  // namespace

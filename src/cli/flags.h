@@ -25,6 +25,8 @@ struct Flag {
   unsigned commands = 0;       // kTo... of commands.h
   // Stores the value (empty for switches); false: the value is wrong. Null: not in this version.
   bool (*set)(Settings& settings, std::string_view value) = nullptr;
+  // What completes the value, where the word that stands for it does not say (words_of).
+  std::vector<std::string> (*words)() = nullptr;
 };
 
 std::span<const Flag> flags();

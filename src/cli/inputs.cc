@@ -59,7 +59,7 @@ class RankReader {
     if (answer.path == "-") {
       inputs.run = std::move(piped_);
     } else {
-      TRY(inputs.run, ingest::load(answer.path, reading(settings, console)));
+      TRY(inputs.run, load_trace(answer.path, settings, console));
     }
     return inputs;
   }
@@ -87,7 +87,7 @@ Result<Inputs> read_inputs(const Settings& settings, Console& console,
   std::size_t runs = 0;
   answer.path = paths.front();
   for (const std::string& path : paths) {
-    TRY(auto trace, ingest::load(path, reading(settings, console)));
+    TRY(auto trace, load_trace(path, settings, console));
     if (paths.size() > 1 && run::is_capture_trace(*trace)) {
       captures.push_back({std::move(trace), "argument"});
       continue;

@@ -21,10 +21,22 @@ Result<known::Deployment> gather_deployment(const Settings& settings) {
   return deployment;
 }
 
-Result<evidence::Knowledge> gather_knowledge(const Settings& settings) {
+void redact(Redactor* redactor, const std::string& given, known::Model& model) {
+  if (redactor == nullptr) return;
+  redactor->learn(given);
+  // Of a config the folder is named after the model.
+  const std::filesystem::path path(given);
+  redactor->hide_model((path.extension() == ".json" ? path.parent_path() : path).string());
+  redactor->hide_model(model.name);
+  model.name = "model";
+  if (!model.table.empty()) model.table = "your table";
+}
+
+Result<evidence::Knowledge> gather_knowledge(const Settings& settings, Redactor* redactor) {
   evidence::Knowledge known;
   if (!settings.model.empty()) {
     TRY(known.model, known::load_model(settings.model));
+    redact(redactor, settings.model, *known.model);
     std::error_code failed;
     known.model_source = std::filesystem::exists(settings.model, failed) ? "config" : "table";
   }

@@ -12,7 +12,10 @@
 #include "base/version.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/completions.h"
+#include "cli/describe.h"
 #include "cli/help.h"
+#include "cli/manual.h"
 #include "cli/output_file.h"
 #include "cli/parse.h"
 #include "cli/run_command.h"
@@ -34,8 +37,8 @@ Outcome outcome_of(int exit_code) {
                           : Outcome::kNotAnswered;
 }
 
-Outcome run_beside(Beside::Tool tool, const Settings& settings, Console& console) {
-  if (tool == nullptr) {
+Outcome run_beside(const Beside::Tool& tool, const Settings& settings, Console& console) {
+  if (tool.main == nullptr) {
     return console.fail(
         {.code = Error::Code::kUsage,
          .what = fmt::format("{} is not part of this build", settings.command->name),
@@ -44,7 +47,7 @@ Outcome run_beside(Beside::Tool tool, const Settings& settings, Console& console
          .note_code = {}});
   }
   const std::vector<std::string_view> args(settings.words.begin(), settings.words.end());
-  return outcome_of(tool(args, stdout, stderr));
+  return outcome_of(tool.main(args, stdout, stderr));
 }
 
 Outcome help(const Settings& settings, Console& console, const Beside& beside) {
@@ -66,16 +69,24 @@ Outcome help(const Settings& settings, Console& console, const Beside& beside) {
   }
   const Beside::Tool tool = command->id == CommandId::kForge ? beside.forge
                             : command->id == CommandId::kLab ? beside.lab
-                                                             : nullptr;
-  if (tool != nullptr) {
+                                                             : Beside::Tool{};
+  if (tool.main != nullptr) {
     constexpr std::array<std::string_view, 1> args{"--help"};
-    return outcome_of(tool(args, stdout, stderr));
+    return outcome_of(tool.main(args, stdout, stderr));
   }
   return console.answer(command_help(*command, how, console.width()));
 }
 
+std::string version_text(const Beside& beside) {
+  if (beside.commit.empty()) return fmt::format("culprit {}\n", version());
+  return fmt::format("culprit {} ({})\n", version(), beside.commit);
+}
+
 Outcome dispatch(const Settings& settings, Console& console, const Beside& beside) {
-  if (settings.version) return console.answer(fmt::format("culprit {}\n", version()));
+  if (settings.version) return console.answer(version_text(beside));
+  if (!settings.completions.empty())
+    return console.answer(completions(settings.completions, describe(beside)));
+  if (settings.man) return console.answer(manual_page(describe(beside), beside.date));
   if (settings.help != Help::kNone) return help(settings, console, beside);
   const Status tables = add_tables(settings);
   if (!tables.ok() && settings.command->id != CommandId::kForge &&

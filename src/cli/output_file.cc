@@ -94,7 +94,7 @@ Status may_write_answer(const std::string& path) {
   file.read(head.data(), head.size());
   const std::string_view text(head.data(), static_cast<std::size_t>(file.gcount()));
   const bool ours = text.starts_with("{\n  \"schema_version\":") ||
-                    text.starts_with("<!-- culprit compare -->") ||
+                    text.starts_with(report::kMarkdownBegin) ||
                     text.starts_with(report::kHtmlBegin) || text.starts_with(slice::kBegin) ||
                     slice::is_gzip_of_slice(text);
   if (text.empty() || ours) return Ok{};

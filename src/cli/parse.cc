@@ -137,7 +137,7 @@ class Parser {
 
   Result<Settings> finish() {
     settle_optional_values();
-    const bool about = settings_.help != Help::kNone || settings_.version;
+    const bool about = settings_.about();
     if (settings_.command == nullptr) {
       settings_.command = about ? find_command("help") : &default_command();
       if (about) settings_.words.clear();

@@ -26,9 +26,7 @@ Outcome fleet(const Settings& settings, Console& console);
 // list {suspects,gpus,models,formats,notes}
 Outcome list(const Settings& settings, Console& console);
 
-// diagnose in parts. Whether the files that the flags name can be written, before anything is read;
-Status check_outputs(const Settings& settings);
-// from what was read to the answer at its place: build -> measure -> judge -> render;
+// diagnose in parts: from what was read to the answer at its place, build -> measure -> judge -> render;
 Outcome conclude(const Settings& settings, Console& console, Analysis& analysis);
 // no verdict: the reason on stderr, and the document if one was asked for.
 Outcome refuse(const Settings& settings, Console& console, report::Answer& answer,
@@ -38,11 +36,20 @@ Outcome refuse(const Settings& settings, Console& console, report::Answer& answe
 Status add_tables(const Settings& settings);
 // What flags and files add to a trace; a wrong name is an error before anything is read.
 Result<known::Deployment> gather_deployment(const Settings& settings);
-Result<evidence::Knowledge> gather_knowledge(const Settings& settings);
+// With a redactor the model's name is hidden, here and in the traces to be read.
+Result<evidence::Knowledge> gather_knowledge(const Settings& settings, Redactor* redactor);
+void redact(Redactor* redactor, const std::string& given, known::Model& model);
 // How runs are built for these settings and what they add to a trace.
 run::Options building(const Settings& settings, const evidence::Knowledge& known);
-// Text and document to where the flags want them.
-Outcome hand_over(const Settings& settings, Console& console, const std::string& document,
-                  const std::string& text);
+// An answer in each form that was asked for; what is empty is not written.
+struct Rendered {
+  std::string document, text, markdown;
+};
+// Where the document goes whatever the flags of output say: that of a fleet into its folder.
+std::string kept_document(const Settings& settings);
+// Whether the files that the flags name can be written, and the page made, before anything is read.
+Status check_outputs(const Settings& settings);
+// Each form to where the flags want it.
+Outcome hand_over(const Settings& settings, Console& console, const Rendered& rendered);
 
 }  // namespace culprit::cli

@@ -23,14 +23,19 @@ struct Settings {
   const Command* command = nullptr;
   std::vector<std::string> words;  // what is neither flag nor command: the trace, the list's topic
   Help help = Help::kNone;
-  bool version = false;
+  bool version = false, man = false;
+  std::string completions;  // a shell; empty: not asked for
+
+  // Something about the program itself is asked, of no trace.
+  bool about() const { return help != Help::kNone || version || man || !completions.empty(); }
 
   bool json = false;
   std::string json_file;  // empty: the document goes to stdout in place of the text
   std::string html_file;  // empty: no page
   bool csv = false;       // of sql
 
-  std::string output;  // of fleet: the folder for summaries and answer; empty: the default
+  std::string
+      output;  // of slice: a file; of fleet: the folder for summaries and answer; empty: not given
 
   bool markdown = false;
   std::string markdown_file;         // empty: Markdown goes to stdout in place of the text
@@ -48,12 +53,12 @@ struct Settings {
   std::vector<std::pair<std::string, double>> scale;  // kernels, factor
   bool graph = false, no_sync = false;
 
-  std::string output, around;               // of slice; empty: not given
+  std::string around;                       // of slice; empty: not given
   std::optional<std::int64_t> step, layer;  // of slice
 
   std::string kernel, suspect;  // of explain; empty: not given
 
-  bool all = false, strict = false, quiet = false, verbose = false;
+  bool all = false, redact = false, strict = false, quiet = false, verbose = false;
   int threads = 0;  // 0: all cores
   term::ColorWhen color = term::ColorWhen::kAuto;
   text::TimeUnit unit = text::TimeUnit::kAuto;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/compare_words.h"
+#include "report/markdown.h"
 #include "report/page.h"
 #include "report/views.h"
 
@@ -178,30 +179,15 @@ Page compose(const Comparisons& pairs, std::optional<double> gate, const TextOpt
   return page;
 }
 
-// A cell of a Markdown table: no bar and no line break may end it.
-std::string cell(std::string_view words) {
-  std::string out;
-  for (const char c : text::clean(words)) {
-    if (c == '|' || c == '\\' || c == '<' || c == '>' || c == '*' || c == '_' || c == '`' ||
-        c == '[')
-      out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-std::string row_of(std::initializer_list<std::string> cells) {
-  return fmt::format("| {} |\n", fmt::join(cells, " | "));
-}
-
 std::string budget_markdown(const Comparison& c) {
-  std::string out =
-      row_of({"where a step goes", "before", "after", "difference"}) + "|---|---:|---:|---:|\n";
+  std::string out = markdown_row({"where a step goes", "before", "after", "difference"}) +
+                    "|---|---:|---:|---:|\n";
   constexpr std::size_t kRows = 10;
   for (std::size_t i = 0; i < std::min(kRows, c.budget.size()); ++i) {
     const compare::BudgetDelta& row = c.budget[i];
-    out += row_of({std::string(known::owner_name(row.owner)), text::duration(row.before, true),
-                   text::duration(row.after, true), signed_duration(row.delta())});
+    out +=
+        markdown_row({std::string(known::owner_name(row.owner)), text::duration(row.before, true),
+                      text::duration(row.after, true), signed_duration(row.delta())});
   }
   if (c.budget.size() > kRows) {
     Nanos before = 0, after = 0;
@@ -209,12 +195,12 @@ std::string budget_markdown(const Comparison& c) {
       before += c.budget[i].before;
       after += c.budget[i].after;
     }
-    out += row_of({fmt::format("{} other owners", c.budget.size() - kRows),
-                   text::duration(before, true), text::duration(after, true),
-                   signed_duration(after - before)});
+    out += markdown_row({fmt::format("{} other owners", c.budget.size() - kRows),
+                         text::duration(before, true), text::duration(after, true),
+                         signed_duration(after - before)});
   }
-  return out + row_of({"**total = step**", text::duration(c.before.steps.mean, true),
-                       text::duration(c.after.steps.mean, true), signed_duration(c.delta)});
+  return out + markdown_row({"**total = step**", text::duration(c.before.steps.mean, true),
+                             text::duration(c.after.steps.mean, true), signed_duration(c.delta)});
 }
 
 std::string kernels_markdown(const Comparison& c) {
@@ -229,13 +215,13 @@ std::string kernels_markdown(const Comparison& c) {
                               text::duration(of->avg_ns, true))
                 : std::string("-");
     };
-    rows +=
-        row_of({signed_duration(kernel.delta()), std::string(compare::change_name(kernel.change)),
-                side(kernel.before), side(kernel.after), cell(kernel_text(kernel))});
+    rows += markdown_row({signed_duration(kernel.delta()),
+                          std::string(compare::change_name(kernel.change)), side(kernel.before),
+                          side(kernel.after), markdown_text(kernel_text(kernel))});
   }
   if (shown == 0) return {};
   std::string out = fmt::format("<details><summary>{} kernels changed</summary>\n\n", moved) +
-                    row_of({"difference", "change", "before", "after", "kernel"}) +
+                    markdown_row({"difference", "change", "before", "after", "kernel"}) +
                     "|---:|---|---:|---:|---|\n" + rows;
   if (moved > shown) out += fmt::format("\n{} more: `culprit compare --all`\n", moved - shown);
   return out + "\n</details>\n";
@@ -259,31 +245,32 @@ std::string render_comparison(const Comparisons& pairs, std::optional<double> ga
 std::string render_comparison_markdown(const Comparisons& pairs, std::optional<double> gate) {
   const Comparison& c = pairs.main();
   std::string out =
-      fmt::format("<!-- culprit compare -->\n### {}\n\n", cell(comparison_headline(c)));
+      fmt::format("<!-- culprit compare -->\n### {}\n\n", markdown_text(comparison_headline(c)));
   if (gate) {
     out += fmt::format("Gate {}: more than {} slower fails.\n\n",
                        gate_fails(pairs, gate) ? "**failed**" : "passed",
                        *gate > 0 ? text::percent(*gate) : std::string("0 %"));
   }
   for (const auto& [side, word] : {std::pair(&c.before, "before"), std::pair(&c.after, "after")})
-    out += fmt::format("- {}: {}: {}\n", word, cell(side->path), cell(side_text(*side)));
+    out += fmt::format("- {}: {}: {}\n", word, markdown_text(side->path),
+                       markdown_text(side_text(*side)));
   if (pairs.all.size() > 1) {
-    out += "\n" + row_of({"rank", "before", "after", "difference", "of it comm", "verdict"}) +
+    out += "\n" + markdown_row({"rank", "before", "after", "difference", "of it comm", "verdict"}) +
            "|---|---:|---:|---:|---:|---|\n";
     for (const compare::Ranked& rank : pairs.all) {
       const Comparison& of = rank.comparison;
-      out += row_of({cell(rank.name), text::duration(of.before.steps.mean, true),
-                     text::duration(of.after.steps.mean, true), signed_duration(of.delta),
-                     signed_duration(compare::communication_delta(of)),
-                     std::string(compare::outcome_name(of.outcome))});
+      out += markdown_row({markdown_text(rank.name), text::duration(of.before.steps.mean, true),
+                           text::duration(of.after.steps.mean, true), signed_duration(of.delta),
+                           signed_duration(compare::communication_delta(of)),
+                           std::string(compare::outcome_name(of.outcome))});
     }
   }
   out += "\n" + budget_markdown(c);
   if (!c.causes.empty()) out += "\n";
   for (const Cause& cause : c.causes)
     out += fmt::format("- **{}** ({}, {}): {}{}\n", cause.id, signed_duration(cause.exposed),
-                       verdict::confidence_name(cause.confidence), cell(cause.claim),
-                       cause.exposed > 0 ? ". Fix: " + cell(cause.fix) : std::string());
+                       verdict::confidence_name(cause.confidence), markdown_text(cause.claim),
+                       cause.exposed > 0 ? ". Fix: " + markdown_text(cause.fix) : std::string());
   const std::string kernels = kernels_markdown(c);
   if (!kernels.empty()) out += "\n" + kernels;
   return out;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "report/markdown.h"
 #include "report/paint.h"
 
 namespace culprit::report {
@@ -196,6 +197,13 @@ Ink ink_of(RowRole role) {
   return role == RowRole::kTotal ? Ink::kBold : Ink::kPlain;
 }
 
+// A label of sums that is too long loses its last words: "all collectives" becomes "all".
+std::string shorten_label(std::string label, int width, bool unicode) {
+  while (text::display_width(label) > width && label.find(' ') != std::string::npos)
+    label.erase(label.rfind(' '));
+  return text::shorten_middle(label, width, unicode);
+}
+
 std::string line_of(const Grid& grid, const Layout& layout, const TextRow& row,
                     const std::vector<Cell>* cells, const TextOptions& options) {
   std::string line;
@@ -209,7 +217,11 @@ std::string line_of(const Grid& grid, const Layout& layout, const TextRow& row,
       cell = share == nullptr ? std::string() : bar(*share, width, options.unicode);
     }
     if (c > 0) line.append(kGutter, ' ');
-    const std::string fitted = text::shorten_middle(cell, width, options.unicode);
+    const bool label = row.role == RowRole::kRest || row.role == RowRole::kTotal;
+    const std::string fitted = kind != CellKind::kText
+                                   ? text::shorten_middle(cell, width, options.unicode)
+                               : label ? shorten_label(cell, width, options.unicode)
+                                       : text::shorten_name(cell, width, options.unicode);
     line += left_aligned(kind) ? text::pad_right(fitted, width) : text::pad_left(fitted, width);
   }
   line.erase(line.find_last_not_of(' ') + 1);
@@ -243,6 +255,33 @@ std::vector<std::string> grid_lines(const Grid& grid, const TextOptions& options
     lines.push_back(paint(rest_text(grid, grid.rows.size() - shown), Ink::kDim, options.color));
   }
   return lines;
+}
+
+std::string grid_markdown(const Grid& grid, const TextOptions& options, int max_rows) {
+  if (grid.rows.empty())
+    return markdown_text(grid.caption.empty() ? std::string_view("none") : grid.caption) + "\n";
+  Layout layout;
+  for (std::size_t c = 0; c < grid.columns.size(); ++c)
+    if (grid.columns[c].kind != CellKind::kBar && grid.columns[c].from_width <= options.width)
+      layout.columns.push_back(c);
+  const std::size_t shown =
+      options.all ? grid.rows.size()
+                  : std::min(grid.rows.size(), static_cast<std::size_t>(std::max(max_rows, 0)));
+  std::string out = grid.caption.empty() ? std::string() : markdown_text(grid.caption) + "\n\n";
+  for (const TextRow& row : format_rows(grid, layout, options, shown)) {
+    std::vector<std::string> cells, rule;
+    for (std::size_t c = 0; c < row.cells.size(); ++c) {
+      std::string cell = markdown_text(row.cells[c]);
+      const bool stands_out = row.role == RowRole::kTotal && !cell.empty();
+      cells.push_back(stands_out ? "**" + cell + "**" : std::move(cell));
+      rule.emplace_back(left_aligned(grid.columns[layout.columns[c]].kind) ? "---" : "---:");
+    }
+    out += markdown_row(cells);
+    if (row.role == RowRole::kTitle) out += markdown_row(rule);
+  }
+  if (shown < grid.rows.size() && !any_adds(grid))
+    out += "\n" + rest_text(grid, grid.rows.size() - shown) + "\n";
+  return out;
 }
 
 void write_rows(JsonWriter& w, std::string_view key, const Grid& grid) {

@@ -48,6 +48,9 @@ inline constexpr int kRowsShown = 20;
 // Lines without line breaks; at most `max_rows` rows unless options.all. Where nothing adds up, the
 // rows left out are named on a line of their own.
 std::vector<std::string> grid_lines(const Grid& grid, const TextOptions& options, int max_rows);
+// The same as a Markdown table, every column but bars; rows left out, where nothing adds up, are named
+// behind it.
+std::string grid_markdown(const Grid& grid, const TextOptions& options, int max_rows);
 void write_rows(JsonWriter& w, std::string_view key, const Grid& grid);
 
 }  // namespace culprit::report

@@ -55,6 +55,5 @@ void add_place(Page& page, const Answer& answer, const verdict::Suspect& suspect
 void add_suspect(Page& page, const Answer& answer, std::size_t index);
 void add_suspects(Page& page, const Answer& answer, std::size_t at_most);
 void add_ruled_out(Page& page, const Answer& answer, std::size_t at_most);
-std::string gain_text(const Page& page, const verdict::Gain& gain);
 
 }  // namespace culprit::report

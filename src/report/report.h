@@ -67,20 +67,7 @@ struct TextOptions {
   TimeUnit unit = TimeUnit::kAuto;
 };
 
-// The one-screen verdict: at most 40 lines unless `all`; every line at most `width` columns.
-std::string render_text(const Answer& answer, const TextOptions& options);
-
-// The answer of the command whatif: what changes, the step before and after, what bounds it.
-std::string render_what_if(const Answer& answer, const TextOptions& options);
-
-// The answer of the command explain: a block per kernel.
-std::string render_explanation(const Answer& answer, const TextOptions& options);
-// The answer of the command floor; `trace` is the path of the trace it is held against, or empty.
-std::string render_floor(const evidence::StepFloor& answer, const TextOptions& options);
-std::string render_floor_json(const evidence::StepFloor& answer, std::string_view trace);
-
-// One table of the commands steps, budget, kernels, layers, ops, sources, gaps, comm, memory. The longest rows
-// first, 20 unless `all`. Empty where the answer is not usable.
+// The tables of the commands steps, budget, kernels, layers, ops, sources, gaps, comm, memory.
 enum class Table : std::uint8_t {
   kSteps,
   kBudget,
@@ -93,7 +80,29 @@ enum class Table : std::uint8_t {
   kMemory
 };
 inline constexpr int kTables = static_cast<int>(Table::kMemory) + 1;
+
+// The one-screen verdict: at most 40 lines unless `all`; every line at most `width` columns.
+std::string render_text(const Answer& answer, const TextOptions& options);
+
+// The same for a pull request or an issue, as GitHub reads Markdown: verdict, budget, suspects, what
+// their fixes buy, and folded who is ruled out and what the input lacks. With `table` that table. Fits
+// a comment (65,536 characters), unless `all`.
+std::string render_markdown(const Answer& answer, std::optional<Table> table,
+                            const TextOptions& options);
+// What every Markdown of ours begins with.
+inline constexpr std::string_view kMarkdownBegin = "<!-- culprit";
+
+// The answer of the command whatif: what changes, the step before and after, what bounds it.
+std::string render_what_if(const Answer& answer, const TextOptions& options);
+
+// The answer of the command explain: a block per kernel.
+std::string render_explanation(const Answer& answer, const TextOptions& options);
+// The answer of the command floor; `trace` is the path of the trace it is held against, or empty.
+std::string render_floor(const evidence::StepFloor& answer, const TextOptions& options);
+std::string render_floor_json(const evidence::StepFloor& answer, std::string_view trace);
+
 std::string_view table_name(Table table);  // "steps"
+// The longest rows first, 20 unless `all`. Empty where the answer is not usable.
 std::string render_table(const Answer& answer, Table table, const TextOptions& options);
 
 // How much of an answer a document holds; as it stands, all. Of kernels and facts the first, of a text

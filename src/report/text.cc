@@ -8,6 +8,7 @@
 #include "report/page.h"
 #include "report/table.h"
 #include "report/views.h"
+#include "report/words.h"
 
 namespace culprit::report {
 namespace {
@@ -26,82 +27,20 @@ constexpr Detail kDetails[] = {
 // Sentences are cut only when fewer rows do not help.
 constexpr int kParagraphLines[] = {4, 3, 2, 1};
 
-// Steps that no mark tells are said to be inferred, and from what.
-std::string_view inferred_from(run::StepsHow how) {
-  if (how == run::StepsHow::kGraphReplay) return "inferred from equal graph replays";
-  if (how == run::StepsHow::kRepetition) return "inferred from repeating kernels";
-  return {};
-}
-
-std::string steps_text(const Page& page, const Answer& answer) {
-  const evidence::StepStats& steps = answer.evidence->steps;
-  const std::string_view kind = run::step_kind_name(answer.run->kind);
-  const bool unknown = answer.run->kind == run::StepKind::kUnknown;
-  std::string out = fmt::format("{} {}step{}{}", text::count(steps.found),
-                                unknown ? std::string() : std::string(kind) + " ",
-                                steps.found == 1 ? "" : "s", unknown ? " of unknown kind" : "");
-  std::string which;
-  if (steps.used != steps.found) which = fmt::format("{} used", text::count(steps.used));
-  const std::vector<StepGroup> groups = step_groups(*answer.run);
-  if (!groups.empty() && groups.front().batch) {
-    const bool several = groups.size() > 1 && groups[1].kind == groups.front().kind;
-    which += which.empty() ? "" : ", ";
-    which += several ? "several batch sizes" : fmt::format("batch {}", *groups.front().batch);
-  }
-  const std::string_view inferred = inferred_from(answer.run->how);
-  if (!inferred.empty()) which += fmt::format("{}{}", which.empty() ? "" : ", ", inferred);
-  if (!which.empty()) out += " (" + which + ")";
-  out += steps.used == 1 ? fmt::format(": {}", page.duration(steps.mean))
-                         : fmt::format(": {} mean, {} p99", page.duration(steps.mean),
-                                       page.duration(steps.p99));
-  if (steps.mean <= 0) return out;
-  return out + fmt::format("; device busy {}", text::percent(static_cast<double>(steps.busy_ns) /
-                                                             static_cast<double>(steps.mean)));
-}
-
-std::string device_text(const Answer& answer) {
-  std::string out = device_name(*answer.run);
-  if (out.empty()) out = "unknown device";
-  const evidence::Peak& peak = answer.evidence->peak;
-  if (peak.gbps > 0) {
-    out += fmt::format(", peak {} GB/s", text::number(peak.gbps));
-    const std::string doubt = peak.verified ? "" : "unverified";
-    const bool own = answer.run->gpu && !answer.run->gpu->gpu.table.empty();
-    const std::string source = peak.source != "table" ? peak.source : own ? "your table" : "";
-    if (!doubt.empty() || !source.empty())
-      out += fmt::format(" ({}{}{})", source, source.empty() || doubt.empty() ? "" : ", ", doubt);
-  }
-  const auto& model = answer.evidence->known.model;
-  const auto& layers = answer.run->layers.count;
-  if (model) out += "; " + model->name;
-  if (layers) out += fmt::format("{} {} layers", model ? "," : ";", *layers);
-  return out;
-}
-
-// Several files: how many, in which folder, how much.
+// Of several files the folder of the first.
 void add_files(Page& page, const Answer& answer) {
-  std::int64_t bytes = 0, events = 0;
-  for (const InputFile& file : answer.inputs) {
-    bytes += file.info.file_bytes;
-    events += file.info.events;
-  }
+  const std::string size = size_text(answer);
   const std::string& first = answer.inputs.front().path;
   const std::size_t slash = first.rfind('/');
-  const std::string size = fmt::format("{} traces: {}, {} events",
-                                       text::count(static_cast<std::int64_t>(answer.inputs.size())),
-                                       text::bytes(bytes), text::count(events));
   const std::string folder = slash == std::string::npos ? "" : first.substr(0, slash) + ": ";
   page.paragraph(page.drop_folders(folder, page.options().width - text::display_width(size)) + size,
                  0, 2);
 }
 
 void add_head(Page& page, const Answer& answer) {
-  std::string input = answer.path == "-" ? "standard input" : answer.path;
-  std::string size;
-  if (answer.info != nullptr) {
-    size = fmt::format(": {}, {} events", text::bytes(answer.info->file_bytes),
-                       text::count(answer.info->events));
-  }
+  const std::string input = answer.path == "-" ? "standard input" : answer.path;
+  std::string size = size_text(answer);
+  if (!size.empty()) size = ": " + size;
   if (!answer.inputs.empty()) {
     add_files(page, answer);
   } else {
@@ -140,18 +79,6 @@ void add_budget(Page& page, const Answer& answer, int rows) {
 
 Ink ink_of(store::Severity severity) {
   return severity == store::Severity::kInfo ? Ink::kDim : Ink::kYellow;
-}
-
-std::string note_text(const store::Note& note) {
-  std::string out = note.message;
-  std::string place = note.where;
-  const bool counted = out.find(text::count(note.count)) != std::string::npos ||
-                       out.find(std::to_string(note.count)) != std::string::npos;
-  if (note.count > 1 && !counted) {
-    place = text::count(note.count) + " times" + (place.empty() ? "" : ", " + place);
-  }
-  if (!place.empty()) out += " (" + place + ")";
-  return out;
 }
 
 void add_notes(Page& page, const Answer& answer, int at_most) {

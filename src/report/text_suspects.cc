@@ -9,21 +9,10 @@
 #include "report/page.h"
 #include "report/table.h"
 #include "report/views.h"
+#include "report/words.h"
 
 namespace culprit::report {
 namespace {
-
-std::string tensor_text(const verdict::TensorMatch& tensor, std::optional<double> live_fraction) {
-  std::string out = tensor.name;
-  if (!tensor.shape.empty()) out += " " + shape_text(tensor.shape);
-  if (!tensor.dtype.empty()) out += " " + tensor.dtype;
-  if (tensor.elements > 0) out += fmt::format(": {} elements", text::count(tensor.elements));
-  if (tensor.match == "exact") out += ", an exact match";
-  if (tensor.match == "within-launch-rounding") out += ", within the rounding of the launch";
-  if (tensor.match == "inferred") out += ", inferred";
-  if (live_fraction) out += fmt::format("; {} of it in use", text::percent(*live_fraction));
-  return out;
-}
 
 std::string launch_text(const run::Group& group) {
   if (group.grid == store::Dim3{}) return {};
@@ -43,41 +32,10 @@ std::string elements_text(const evidence::KernelFigures& kernel) {
                      text::count(kernel.elements->max));
 }
 
-// Of the suspect's largest kernel.
-std::string figures_text(const Page& page, const Answer& answer, const verdict::Suspect& suspect) {
-  if (suspect.kernels.empty()) return {};
-  const evidence::KernelFigures& kernel = answer.evidence->kernels[suspect.kernels.front()];
-  std::string out = fmt::format("{} calls a step, {} each", text::amount(kernel.calls_per_step),
-                                page.duration(kernel.avg_ns));
-  out += launch_text(group_of(*answer.run, kernel));
-  const bool said = suspect.tensor && kernel.elements_exact == suspect.tensor->elements;
-  if (!said) out += elements_text(kernel);
-  if (kernel.bytes) out += fmt::format("; {} a call", text::bytes(*kernel.bytes));
-  if (kernel.gbps) out += fmt::format(" at {} GB/s", text::number(*kernel.gbps));
-  if (kernel.of_peak) out += fmt::format(", {} of peak", text::percent(*kernel.of_peak));
-  return out;
-}
-
-std::string kernel_text(const Answer& answer, const verdict::Suspect& suspect) {
-  if (suspect.kernels.empty()) return {};
-  const auto& kernels = answer.evidence->kernels;
-  std::string out(short_name(*answer.run, kernels[suspect.kernels.front()]));
-  if (suspect.kernels.size() > 1) {
-    out += fmt::format(" (and {} more)", suspect.kernels.size() - 1);
-  }
-  return out;
-}
-
 std::string facts_text(const verdict::Suspect& suspect) {
   std::string out;
   for (const std::string& fact : suspect.facts) out += (out.empty() ? "" : " ") + fact;
   return out;
-}
-
-std::string bound_text(std::string_view bound) {
-  if (bound == "gpu") return "the GPU";
-  if (bound == "host-launch") return "the host's launches";
-  return std::string(bound);
 }
 
 // How far the host's time, which a profiler inflates, moves a retimed step; nothing where it hardly
@@ -112,6 +70,56 @@ std::string remedies_text(const Page& page, const verdict::Suspect& suspect) {
 
 }  // namespace
 
+std::string head_text(const Page& page, const verdict::Suspect& suspect) {
+  return fmt::format("{}: {}, {}; {} exposed per step, {}", suspect.id,
+                     verdict::standing_name(suspect.standing),
+                     verdict::confidence_name(suspect.confidence),
+                     page.duration(suspect.exposed_ns_per_step), text::percent(suspect.share));
+}
+
+std::string tensor_text(const verdict::TensorMatch& tensor, std::optional<double> live_fraction) {
+  std::string out = tensor.name;
+  if (!tensor.shape.empty()) out += " " + shape_text(tensor.shape);
+  if (!tensor.dtype.empty()) out += " " + tensor.dtype;
+  if (tensor.elements > 0) out += fmt::format(": {} elements", text::count(tensor.elements));
+  if (tensor.match == "exact") out += ", an exact match";
+  if (tensor.match == "within-launch-rounding") out += ", within the rounding of the launch";
+  if (tensor.match == "inferred") out += ", inferred";
+  if (live_fraction) out += fmt::format("; {} of it in use", text::percent(*live_fraction));
+  return out;
+}
+
+std::string kernel_text(const Answer& answer, const verdict::Suspect& suspect) {
+  if (suspect.kernels.empty()) return {};
+  const auto& kernels = answer.evidence->kernels;
+  std::string out(short_name(*answer.run, kernels[suspect.kernels.front()]));
+  if (suspect.kernels.size() > 1) {
+    out += fmt::format(" (and {} more)", suspect.kernels.size() - 1);
+  }
+  return out;
+}
+
+// Of the suspect's largest kernel.
+std::string figures_text(const Page& page, const Answer& answer, const verdict::Suspect& suspect) {
+  if (suspect.kernels.empty()) return {};
+  const evidence::KernelFigures& kernel = answer.evidence->kernels[suspect.kernels.front()];
+  std::string out = fmt::format("{} calls a step, {} each", text::amount(kernel.calls_per_step),
+                                page.duration(kernel.avg_ns));
+  out += launch_text(group_of(*answer.run, kernel));
+  const bool said = suspect.tensor && kernel.elements_exact == suspect.tensor->elements;
+  if (!said) out += elements_text(kernel);
+  if (kernel.bytes) out += fmt::format("; {} a call", text::bytes(*kernel.bytes));
+  if (kernel.gbps) out += fmt::format(" at {} GB/s", text::number(*kernel.gbps));
+  if (kernel.of_peak) out += fmt::format(", {} of peak", text::percent(*kernel.of_peak));
+  return out;
+}
+
+std::string bound_text(std::string_view bound) {
+  if (bound == "gpu") return "the GPU";
+  if (bound == "host-launch") return "the host's launches";
+  return std::string(bound);
+}
+
 std::string gain_text(const Page& page, const verdict::Gain& gain) {
   if (gain.step_now <= 0) return {};
   const Nanos saved = gain.step_now - gain.expected;
@@ -136,10 +144,7 @@ void add_place(Page& page, const Answer& answer, const verdict::Suspect& suspect
 
 void add_suspect(Page& page, const Answer& answer, std::size_t index) {
   const verdict::Suspect& suspect = answer.verdict->suspects[index];
-  const std::string head = fmt::format(
-      "{}  {}: {}, {}; {} exposed per step, {}", index + 1, suspect.id,
-      verdict::standing_name(suspect.standing), verdict::confidence_name(suspect.confidence),
-      page.duration(suspect.exposed_ns_per_step), text::percent(suspect.share));
+  const std::string head = fmt::format("{}  {}", index + 1, head_text(page, suspect));
   page.paragraph(head, 0, 3, ink_of(suspect.standing));
   const bool said = index == 0 && answer.verdict->headline.find(suspect.claim) != std::string::npos;
   if (!said) page.paragraph(suspect.claim, 3, 3);

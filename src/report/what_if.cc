@@ -3,6 +3,7 @@
 
 #include "report/grid.h"
 #include "report/page.h"
+#include "report/words.h"
 
 namespace culprit::report {
 namespace {

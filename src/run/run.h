@@ -215,6 +215,8 @@ std::vector<store::StringId> op_chain(const Run& run, store::OpRow op);
 // The line behind a call: the nearest frame of user code; none without frames.
 std::optional<Source> source_of(const Run& run, store::CallRow call);
 std::optional<Source> source_of(const Run& run, store::FrameRow innermost);
+// A file of the framework or of Python, as frames spell it: no line of it is user code.
+bool is_framework(std::string_view file);
 // Where each layer lies on the busiest stream of a step: inferred from the order of its kernels where
 // that repeats once per layer ("order"), else from one layer's first call of a kernel that runs once
 // in each to the next ("one-kernel"). None where the number of layers is unknown or fits neither.

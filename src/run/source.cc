@@ -58,7 +58,22 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// The framework's own files: PyTorch, the Triton launcher, Python's library. Kineto cuts the search
+std::string_view base_name(std::string_view path) {
+  return path.substr(std::min(path.size(), path.find_last_of("/\\") + 1));
+}
+
+// The line in `file` from which the frame below was called: "file:LINE", the file spelled with more
+// or less of its path.
+std::optional<std::int64_t> call_line(std::string_view call_from, std::string_view file) {
+  const std::size_t colon = call_from.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  if (base_name(call_from.substr(0, colon)) != base_name(file)) return std::nullopt;
+  return to_line(call_from.substr(colon + 1));
+}
+
+}  // namespace
+
+// PyTorch, the Triton launcher, Python's library. Kineto cuts the search
 // path off a file's name, so theirs begin with the package or are bare names.
 bool is_framework(std::string_view written) {
   std::string file(written);  // on Windows with backslashes
@@ -83,21 +98,6 @@ bool is_framework(std::string_view written) {
     if (file.starts_with(folder)) return true;
   return contains(file, "/lib/python3") && !contains(file, "-packages/");
 }
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(std::min(path.size(), path.find_last_of("/\\") + 1));
-}
-
-// The line in `file` from which the frame below was called: "file:LINE", the file spelled with more
-// or less of its path.
-std::optional<std::int64_t> call_line(std::string_view call_from, std::string_view file) {
-  const std::size_t colon = call_from.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  if (base_name(call_from.substr(0, colon)) != base_name(file)) return std::nullopt;
-  return to_line(call_from.substr(colon + 1));
-}
-
-}  // namespace
 
 std::vector<store::StringId> op_chain(const Run& run, OpRow op) {
   std::vector<store::StringId> chain;

@@ -64,6 +64,19 @@ StringId Strings::intern(std::string_view text) {
   return id;
 }
 
+void Strings::rewrite(const std::function<std::optional<std::string>(StringId)>& with) {
+  for (std::size_t i = 0; i < views_.size(); ++i)
+    if (const auto text = with(StringId(i))) views_[i] = store(*text);
+  slots_.assign(slots_.size(), Slot{});
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    const std::uint32_t hash = hash_of(views_[i]);
+    std::size_t at = hash & mask;
+    while (slots_[at].id != StringId::kNone) at = (at + 1) & mask;
+    slots_[at] = {hash, StringId(i).index};
+  }
+}
+
 std::string_view Strings::store(std::string_view text) {
   bytes_ += text.size();
   if (text.size() > block_size_ - block_used_) {

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +27,9 @@ class Strings {
   std::string_view or_empty(StringId id) const {
     return id.valid() ? views_[id.index] : std::string_view{};
   }
+  // Gives every text for which `with` returns another one that text; ids stay. Two ids may then have
+  // equal texts. Views of replaced texts stay valid, too.
+  void rewrite(const std::function<std::optional<std::string>(StringId)>& with);
   std::size_t size() const { return views_.size(); }
   std::size_t bytes() const { return bytes_; }
 

@@ -20,7 +20,9 @@ inline void answer(const store::Trace& trace) {
   answer.run = &*run;
   answer.evidence = &evidence;
   answer.verdict = &verdict;
-  if (report::render_json(answer).empty() || report::render_text(answer, {}).empty()) std::abort();
+  if (report::render_json(answer).empty() || report::render_text(answer, {}).empty() ||
+      report::render_markdown(answer, {}, {}).empty())
+    std::abort();
 }
 
 }  // namespace culprit::fuzz

@@ -127,5 +127,46 @@ TEST(Wrap, BreaksAtSpacesAndWhereItMust) {
   EXPECT_TRUE(wrap("   ", 4).empty());
 }
 
+TEST(ShortenName, KeepsWhatFits) {
+  EXPECT_EQ(shorten_name("at::native::f<int>", 18, true), "at::native::f<int>");
+}
+
+TEST(ShortenName, WhatSaysLeastGoesFirst) {
+  const std::string_view name = "void at::native::vectorized_kernel<4, F<int> >(int) bf16 -> fp8";
+  EXPECT_EQ(shorten_name(name, 48, true), "at::native::vectorized_kernel bf16 -> fp8");
+  EXPECT_EQ(shorten_name(name, 35, true), "vectorized_kernel bf16 -> fp8");
+  EXPECT_EQ(shorten_name(name, 26, true), "vectorized bf16 -> fp8");
+  EXPECT_EQ(shorten_name(name, 12, true), "vector…> fp8");
+  EXPECT_EQ(shorten_name("vectorized_elementwise_kernel add i64", 16, true), "add i64");
+  EXPECT_EQ(shorten_name("Memcpy HtoD (Pageable -> Device)", 16, true), "Memcpy HtoD");
+  EXPECT_EQ(shorten_name("(not recorded in replay)", 16, true), "(not rec…replay)");
+  EXPECT_EQ(shorten_name("unrolled_elementwise_kernel copy -> bf16", 34, true),
+            "unrolled_elementwise copy -> bf16");
+  EXPECT_EQ(shorten_name("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 34, true),
+            "nccl_AllReduce_Sum_bf16_RING_LL");
+}
+
+TEST(ShortenName, OfAPlaceTheFileAndFunctionStay) {
+  EXPECT_EQ(shorten_name("layers/attention/backend.py:639 forward_decode", 40, true),
+            ".../backend.py:639 forward_decode");
+  EXPECT_EQ(shorten_name("layers/attention/backend.py:639 forward_decode", 20, true),
+            "backend.py:639");
+  EXPECT_EQ(shorten_name("layers/attention/backend.py:639 forward_decode", 10, true), "…nd.py:639");
+  EXPECT_EQ(shorten_name("prefill/decode", 10, true), "prefi…code");
+}
+
+TEST(ShortenName, OneLongWordKeepsItsFront) {
+  EXPECT_EQ(shorten_name("nvjet_sm120_tst_mma_64x32x64_8_16x32x64_tmaAB_bz", 34, true),
+            "nvjet_sm120_tst_mma_64x32x64_8…");
+  EXPECT_EQ(shorten_name("nvjet_abcdefghijklmnopqrstuvwxyz", 16, false), "nvjet_a...uvwxyz");
+}
+
+TEST(ShortenName, AnyBytesFit) {
+  for (const std::string_view name : {"<", "<<<<>", "f<", "f(((", "a->b", "::", "kernel_", "a::",
+                                      "a.py:1", ".../ä.py:1 f", "_____________", " (", "ab (c"})
+    for (int columns = 1; columns < 8; ++columns)
+      EXPECT_LE(display_width(shorten_name(name, columns, true)), columns) << name;
+}
+
 }  // namespace
 }  // namespace culprit::text

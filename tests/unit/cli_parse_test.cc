@@ -168,9 +168,6 @@ TEST(Parse, WhatComesLaterIsRefusedByName) {
   for (const char* command : {"capture", "mcp"}) {
     EXPECT_TRUE(holds(fault_of({command, "t.json"}), "not in this version")) << command;
   }
-  for (const char* flag : {"--redact"}) {
-    EXPECT_TRUE(holds(fault_of({"t.json", flag}), "not in this version")) << flag;
-  }
 }
 
 TEST(Parse, SqlTakesTracesAndAQuery) {
@@ -224,7 +221,7 @@ TEST(Parse, CompareTakesTwoRecordings) {
   EXPECT_TRUE(holds(fault_of({"compare", "a", "b", "--fail-above", "much"}), "not right"));
   EXPECT_TRUE(holds(fault_of({"compare", "a", "b", "--fail-above", "-3%"}), "needs a value"));
   EXPECT_TRUE(holds(fault_of({"t.json", "--fail-above", "3%"}), "does not apply"));
-  EXPECT_TRUE(holds(fault_of({"t.json", "--markdown"}), "does not apply"));
+  EXPECT_TRUE(holds(fault_of({"whatif", "t.json", "--graph", "--markdown"}), "does not apply"));
 }
 
 // `--json X --markdown Y`: X and Y are files once both recordings are there, else they are these.
