@@ -125,7 +125,7 @@ Outcome answer_about(const Settings& settings, Console& console, const FleetWork
   if (!inputs.ok()) return refuse(settings, console, answer, inputs.error());
   const Status known = analysis.gather();
   if (!known.ok()) return console.fail(known.error());
-  analysis.take(*std::move(inputs));
+  analysis.take(std::move(*inputs));
   return conclude(settings, console, analysis);
 }
 
