@@ -108,17 +108,19 @@ void Console::show_query(std::int64_t rows) {
       fmt::format("querying for {}, {} {} so far; Ctrl-C ends it", text::duration(ran, false),
                   text::count(rows), rows == 1 ? "row" : "rows"),
       now);
-  void Console::show_progress(std::string_view line) {
-    const Clock::time_point now = Clock::now();
-    if (progress_.due(now)) progress_.show(line, now);
-  }
+}
 
-  void Console::stage_done(std::string_view stage) {
-    const Clock::time_point now = Clock::now();
-    const auto took = duration_cast<nanoseconds>(now - stage_start_).count();
-    stage_start_ = now;
-    if (!settings_.verbose) return;
-    say(fmt::format("culprit: {:<8} {:>8}\n", stage, text::duration(took, unicode_)));
-  }
+void Console::show_progress(std::string_view line) {
+  const Clock::time_point now = Clock::now();
+  if (progress_.due(now)) progress_.show(line, now);
+}
+
+void Console::stage_done(std::string_view stage) {
+  const Clock::time_point now = Clock::now();
+  const auto took = duration_cast<nanoseconds>(now - stage_start_).count();
+  stage_start_ = now;
+  if (!settings_.verbose) return;
+  say(fmt::format("culprit: {:<8} {:>8}\n", stage, text::duration(took, unicode_)));
+}
 
 }  // namespace culprit::cli

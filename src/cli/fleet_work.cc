@@ -191,7 +191,7 @@ Status FleetWork::summarize() {
 }
 
 Status FleetWork::summarize_share() {
-  TRY(const evidence::Knowledge known, gather_knowledge(settings_));
+  TRY(const evidence::Knowledge known, gather_knowledge(settings_, nullptr));
   run::Options options = building(settings_, known);
   if (ranks_ != nullptr && options.threads == 0) {
     const auto cores = static_cast<int>(std::thread::hardware_concurrency());
