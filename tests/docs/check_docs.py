@@ -54,7 +54,7 @@ class Flags:
             command = f"lab {words[1]}"
         if command not in self.known:
             page = self.help(*command.split(), "--help") if " " in command else self.help("help", command)
-            self.known[command] = set(re.findall(r"^  (?:-\w, )?(--?[a-z][a-z-]*)", page, re.M)) | {"-h", "--help"}
+            self.known[command] = {flag for pair in re.findall(r"^  (?:(-\w), )?(--?[a-z][a-z-]*)", page, re.M) for flag in pair} | {"-h", "--help"}
         return command, self.known[command]
 
 

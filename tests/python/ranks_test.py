@@ -39,7 +39,7 @@ def children(pid):
 
 
 # A recording that does not end by itself for two minutes.
-ENDLESS = ["--new", "1000000", "--fault", "host-work=50000", "--profile-warmup", "1", "--profile-steps", "900000"]
+ENDLESS = ["--new", "2500", "--fault", "host-work=50000", "--profile-warmup", "1", "--profile-steps", "900000"]
 
 
 def steps_in(trace):
@@ -48,18 +48,18 @@ def steps_in(trace):
 
 
 def ended_by(end, trace, *flags):
-    """A recording run that end(process) ends: its exit status, standard error, and (rank, steps kept) as it says.
-
-    A busy machine may not be recording yet: then it is tried again, and given longer."""
-    for seconds in (4, 12, 36, 72):
-        with subprocess.Popen([CULPRIT, *RUN, *ENDLESS, "--profile", trace, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, env=ENVIRONMENT) as top:
-            time.sleep(seconds)
-            end(top)
-            out, err = top.communicate(timeout=60)
-        kept = re.search(r"(?:-rank(\d))?\.trace\.json\.gz: the (\d+) steps recorded until then are kept", err)
-        if kept:
-            break
+    """A recording run that end(process) ends: its exit status, standard error, and (rank, steps kept) as it says."""
+    with subprocess.Popen([CULPRIT, *RUN, *ENDLESS, "--profile", trace, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env=ENVIRONMENT) as top:
+        files = 2 if "--tp" in flags else 1  # begun when the first step is near
+        for _ in range(600):
+            time.sleep(0.1)
+            if len(list(pathlib.Path(trace).parent.glob("*.part"))) == files:
+                break
+        time.sleep(3)
+        end(top)
+        out, err = top.communicate(timeout=60)
+    kept = re.search(r"(?:-rank(\d))?\.trace\.json\.gz: the (\d+) steps recorded until then are kept", err)
     assert kept and out == "", (out[:200], err)
     return top.returncode, err, (kept[1], int(kept[2]))
 
@@ -137,8 +137,8 @@ class Together(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(folder)), ["decode-rank0.trace.json.gz", "decode-rank1.trace.json.gz"])
             answer = json.loads(run(CULPRIT, folder, "--json").stdout)
             self.assertEqual([rank["rank"] for rank in answer["ranks"]], [0, 1])
-            for rank in answer["ranks"]:  # 7 sums and one gathering in each of some 30 steps: they meet, on one machine's clock
-                self.assertGreaterEqual(rank["collectives"], 200)
+            for rank in answer["ranks"]:  # 7 sums and one gathering in each step that is no outlier: they meet, on one machine's clock
+                self.assertGreaterEqual(rank["collectives"], 100)
                 self.assertLess(abs(rank["clock_offset_ns"]), 1_000_000)
             comm = json.loads(run(CULPRIT, "comm", f"{folder}/decode-rank0.trace.json.gz", "--json").stdout)
             self.assertEqual(sorted({row["collective"] for row in comm["table"]["rows"]}), ["_allgather_base", "allreduce"])
@@ -183,7 +183,7 @@ class Together(unittest.TestCase):
             self.assertIn(kept - steps_in(traces[0]), (0, 1))
 
     def test_a_rank_that_is_killed_ends_all(self):
-        with subprocess.Popen([CULPRIT, *RUN, "--new", "1000000", "--tp", "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        with subprocess.Popen([CULPRIT, *RUN, *ENDLESS[:4], "--tp", "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, env=ENVIRONMENT) as top:
             ranks = []
             for _ in range(200):  # until all four are there, and have joined
