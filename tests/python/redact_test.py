@@ -82,6 +82,9 @@ def forms(folder, trace, config):
         yield table, (table, trace, "--all")
         yield f"{table} json", (table, trace, "--json")
         yield f"{table} markdown", (table, trace, "--markdown", "--all")
+    for line in run("sql", ".tables").splitlines():
+        name = line.split()[0]
+        yield f"sql {name}", ("sql", trace, f"SELECT * FROM {name}", "--json", *model)
     yield "explain", ("explain", trace, "--suspect", "whole-pool-cast", *model)
     yield "explain json", ("explain", trace, "--suspect", "whole-pool-cast", "--json", *model)
     yield "whatif", ("whatif", trace, "--remove", "whole-pool-cast")
